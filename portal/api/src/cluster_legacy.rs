@@ -13,16 +13,19 @@ use portal_session::json::json;
 use rp_base::Timestamp;
 use rp_documents::Side;
 use rp_observe::{FetchError, Kind};
+use rp_openshift::{self as openshift, Time, Whole, WholeText};
 use serde::Serialize;
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 
 use crate::cluster_objects::{known_cluster, unavailable};
 use crate::prom::ClusterPath;
 
+#[cfg(test)]
+mod tests;
+
 /// `2021-03-09 13:48:16 +0000 UTC`; a missing instant is Go's zero time.
-fn time(value: &Value) -> String {
-    let at = value.as_str().and_then(|text| Timestamp::parse(text).ok());
-    at.map_or_else(|| "0001-01-01 00:00:00 +0000 UTC".to_owned(), written)
+fn time(at: Time) -> String {
+    optional_time(at).unwrap_or_else(|| "0001-01-01 00:00:00 +0000 UTC".to_owned())
 }
 
 fn written(at: Timestamp) -> String {
@@ -31,32 +34,27 @@ fn written(at: Timestamp) -> String {
 }
 
 /// An optional instant; none is left out.
-fn optional_time(value: &Value) -> Option<String> {
-    let at = value.as_str().and_then(|text| Timestamp::parse(text).ok());
-    at.map(written)
+fn optional_time(at: Time) -> Option<String> {
+    at.0.map(written)
 }
 
-fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
+fn text(text: &WholeText) -> String {
+    text.as_str().to_owned()
 }
 
-fn or(value: &Value, otherwise: &str) -> String {
-    value.as_str().filter(|text| !text.is_empty()).unwrap_or(otherwise).to_owned()
+fn or(text: &WholeText, otherwise: &str) -> String {
+    non_empty(text).unwrap_or_else(|| otherwise.to_owned())
 }
 
-fn non_empty(value: &Value) -> Option<String> {
-    value.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
+fn non_empty(text: &WholeText) -> Option<String> {
+    (!text.is_empty()).then(|| text.as_str().to_owned())
 }
 
-fn each<T>(list: &Value, of: impl Fn(&Value) -> T) -> Vec<T> {
-    list.as_array().into_iter().flatten().map(of).collect()
-}
-
-async fn fetch<T: Send>(
+async fn fetch<O: DeserializeOwned, T: Send>(
     state: &PortalState,
     path: &(String, String, String),
     kind: Kind,
-    of: fn(&Value) -> T,
+    of: fn(&O) -> T,
 ) -> Result<Vec<T>, Fault> {
     let id = known_cluster(state, path)?;
     let mut found = Vec::new();
@@ -64,7 +62,7 @@ async fn fetch<T: Send>(
         .model
         .clusters
         .observer
-        .list(&id, kind, |object| found.push(of(object)))
+        .list(&id, kind, |object: &O| found.push(of(object)))
         .await
         .map_err(|error| failed(&error))?;
     Ok(found)
@@ -103,24 +101,28 @@ struct OperatorCondition {
     message: String,
 }
 
-fn operator(object: &Value) -> Operator {
-    let conditions = &object["status"]["conditions"];
+fn operator(object: &openshift::ClusterOperator<Whole>) -> Operator {
+    let conditions = &object.status.conditions;
     let status = |kind: &str| {
-        let found = conditions.as_array().into_iter().flatten().find(|condition| condition["type"] == kind);
-        found.map_or_else(|| "Unknown".to_owned(), |condition| text(&condition["status"]))
+        let found = openshift::condition(conditions, kind);
+        found.map_or_else(|| "Unknown".to_owned(), |condition| text(&condition.status))
     };
     Operator {
-        name: text(&object["metadata"]["name"]),
+        name: text(&object.metadata.name),
         available: status("Available"),
         progressing: status("Progressing"),
         degraded: status("Degraded"),
-        conditions: each(conditions, |condition| OperatorCondition {
-            kind: text(&condition["type"]),
-            last_updated: time(&condition["lastTransitionTime"]),
-            status: text(&condition["status"]),
-            reason: text(&condition["reason"]),
-            message: text(&condition["message"]),
-        }),
+        conditions: conditions.iter().map(operator_condition).collect(),
+    }
+}
+
+fn operator_condition(condition: &openshift::Condition<Whole>) -> OperatorCondition {
+    OperatorCondition {
+        kind: text(&condition.kind),
+        last_updated: time(condition.last_transition_time),
+        status: text(&condition.status),
+        reason: text(&condition.reason),
+        message: text(&condition.message),
     }
 }
 
@@ -190,52 +192,55 @@ struct NodeCondition {
     message: Option<String>,
 }
 
-fn amounts(value: &Value) -> Amounts {
-    let quantity = |name: &str| match &value[name] {
-        Value::String(text) => text.clone(),
-        Value::Number(number) => number.to_string(),
-        _ => "0".to_owned(),
-    };
+fn amounts(capacity: &openshift::Capacity<Whole>) -> Amounts {
     Amounts {
-        cpu: quantity("cpu"),
-        storage_volume: quantity("ephemeral-storage"),
-        memory: quantity("memory"),
-        pods: quantity("pods"),
+        cpu: or(&capacity.cpu, "0"),
+        storage_volume: or(&capacity.ephemeral_storage, "0"),
+        memory: or(&capacity.memory, "0"),
+        pods: or(&capacity.pods, "0"),
     }
 }
 
-fn map(value: &Value) -> BTreeMap<String, String> {
-    let pairs = value.as_object().into_iter().flatten();
-    pairs.map(|(key, value)| (key.clone(), text(value))).collect()
+fn map(labels: &openshift::Labels<Whole>) -> BTreeMap<String, String> {
+    labels.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
 }
 
-fn node(object: &Value) -> Node {
-    let (metadata, spec, status) = (&object["metadata"], &object["spec"], &object["status"]);
+fn node(object: &openshift::Node<Whole>) -> Node {
+    let (metadata, status) = (&object.metadata, &object.status);
+    let volume = |volume: &openshift::AttachedVolume<Whole>| Volume {
+        name: text(&volume.name),
+        path: text(&volume.device_path),
+    };
     Node {
-        name: text(&metadata["name"]),
-        created_time: time(&metadata["creationTimestamp"]),
-        capacity: amounts(&status["capacity"]),
-        volumes: each(&status["volumesAttached"], |volume| Volume {
-            name: text(&volume["name"]),
-            path: text(&volume["devicePath"]),
-        }),
-        allocatable: amounts(&status["allocatable"]),
-        taints: each(&spec["taints"], |taint| Taint {
-            key: text(&taint["key"]),
-            value: non_empty(&taint["value"]),
-            effect: text(&taint["effect"]),
-            time_added: optional_time(&taint["timeAdded"]),
-        }),
-        conditions: each(&status["conditions"], |condition| NodeCondition {
-            kind: text(&condition["type"]),
-            status: text(&condition["status"]),
-            last_heartbeat_time: optional_time(&condition["lastHeartbeatTime"]),
-            last_transition_time: optional_time(&condition["lastTransitionTime"]),
-            reason: non_empty(&condition["reason"]),
-            message: non_empty(&condition["message"]),
-        }),
-        labels: map(&metadata["labels"]),
-        annotations: map(&metadata["annotations"]),
+        name: text(&metadata.name),
+        created_time: time(metadata.creation_timestamp),
+        capacity: amounts(&status.capacity),
+        volumes: status.volumes_attached.iter().map(volume).collect(),
+        allocatable: amounts(&status.allocatable),
+        taints: object.spec.taints.iter().map(taint).collect(),
+        conditions: status.conditions.iter().map(node_condition).collect(),
+        labels: map(&metadata.labels),
+        annotations: map(&metadata.annotations),
+    }
+}
+
+fn taint(taint: &openshift::Taint<Whole>) -> Taint {
+    Taint {
+        key: text(&taint.key),
+        value: non_empty(&taint.value),
+        effect: text(&taint.effect),
+        time_added: optional_time(taint.time_added),
+    }
+}
+
+fn node_condition(condition: &openshift::Condition<Whole>) -> NodeCondition {
+    NodeCondition {
+        kind: text(&condition.kind),
+        status: text(&condition.status),
+        last_heartbeat_time: optional_time(condition.last_heartbeat_time),
+        last_transition_time: optional_time(condition.last_transition_time),
+        reason: non_empty(&condition.reason),
+        message: non_empty(&condition.message),
     }
 }
 
@@ -262,19 +267,19 @@ struct Machine {
     status: String,
 }
 
-fn machine(object: &Value) -> Machine {
-    let (metadata, status) = (&object["metadata"], &object["status"]);
-    let operation = &status["lastOperation"];
-    let unknown = |value: &Value| optional_time(value).unwrap_or_else(|| "Unknown".to_owned());
+fn machine(object: &openshift::Machine<Whole>) -> Machine {
+    let (metadata, status) = (&object.metadata, &object.status);
+    let operation = &status.last_operation;
+    let unknown = |at: Time| optional_time(at).unwrap_or_else(|| "Unknown".to_owned());
     Machine {
-        name: text(&metadata["name"]),
-        created_time: time(&metadata["creationTimestamp"]),
-        last_updated: unknown(&status["lastUpdated"]),
-        error_reason: or(&status["errorReason"], "None"),
-        error_message: or(&status["errorMessage"], "None"),
-        last_operation: or(&operation["description"], "Unknown"),
-        last_operation_date: unknown(&operation["lastUpdated"]),
-        status: or(&status["phase"], "Unknown"),
+        name: text(&metadata.name),
+        created_time: time(metadata.creation_timestamp),
+        last_updated: unknown(status.last_updated),
+        error_reason: or(&status.error_reason, "None"),
+        error_message: or(&status.error_message, "None"),
+        last_operation: or(&operation.description, "Unknown"),
+        last_operation_date: unknown(operation.last_updated),
+        status: or(&status.phase, "Unknown"),
     }
 }
 
@@ -312,35 +317,23 @@ struct MachineSet {
     vnet: String,
 }
 
-/// A member of a provider spec, whose keys are matched without regard to case.
-fn any_case<'a>(value: &'a Value, key: &str) -> &'a Value {
-    let found = value.as_object().and_then(|map| {
-        map.get(key).or_else(|| map.iter().find(|(each, _)| each.eq_ignore_ascii_case(key)).map(|(_, v)| v))
-    });
-    found.unwrap_or(&Value::Null)
-}
-
-fn machine_set(object: &Value) -> MachineSet {
-    let (metadata, spec, status) = (&object["metadata"], &object["spec"], &object["status"]);
-    let template = &spec["template"];
-    let provider = &template["spec"]["providerSpec"]["value"];
-    let disk = any_case(any_case(provider, "osDisk"), "managedDisk");
-    let role = "machine.openshift.io/cluster-api-machine-type";
-    let of = |key: &str| text(any_case(provider, key));
-    let labels = [&metadata["labels"][role], &template["metadata"]["labels"][role]];
+fn machine_set(object: &openshift::MachineSet<Whole>) -> MachineSet {
+    let (metadata, status) = (&object.metadata, &object.status);
+    let nothing = openshift::ProviderSpec::default();
+    let provider = object.spec.template.spec.provider_spec.value.as_ref().unwrap_or(&nothing);
     MachineSet {
-        name: text(&metadata["name"]),
-        r#type: labels.iter().map(|label| text(label)).find(|label| !label.is_empty()).unwrap_or_default(),
-        created_at: time(&metadata["creationTimestamp"]),
-        desired: spec["replicas"].as_i64().unwrap_or(1),
-        replicas: status["replicas"].as_i64().unwrap_or(0),
-        error_reason: or(&status["errorReason"], "None"),
-        error_message: or(&status["errorMessage"], "None"),
-        load_balancer: of("publicLoadBalancer"),
-        vm_size: of("vmSize"),
-        storage: text(any_case(disk, "storageAccountType")),
-        subnet: of("subnet"),
-        vnet: of("vnet"),
+        name: text(&metadata.name),
+        r#type: object.role().to_owned(),
+        created_at: time(metadata.creation_timestamp),
+        desired: object.desired(),
+        replicas: status.replicas.or_zero(),
+        error_reason: or(&status.error_reason, "None"),
+        error_message: or(&status.error_message, "None"),
+        load_balancer: text(&provider.public_load_balancer),
+        vm_size: text(&provider.vm_size),
+        storage: text(&provider.os_disk.managed_disk.storage_account_type),
+        subnet: text(&provider.subnet),
+        vnet: text(&provider.vnet),
     }
 }
 
@@ -350,60 +343,4 @@ pub async fn machine_sets(
     Path(path): ClusterPath,
 ) -> Result<Response, Fault> {
     json(&Machines { machines: fetch(&state, &path, Kind::MachineSets, machine_set).await? })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn instants_are_written_as_the_contract_writes_them() {
-        assert_eq!(time(&json!("2021-03-09T13:48:16Z")), "2021-03-09 13:48:16 +0000 UTC");
-        assert_eq!(time(&json!("2021-03-09T14:48:16.5+01:00")), "2021-03-09 13:48:16 +0000 UTC");
-        assert_eq!(time(&Value::Null), "0001-01-01 00:00:00 +0000 UTC");
-        assert_eq!(optional_time(&json!("never")), None);
-    }
-
-    #[test]
-    fn an_empty_object_gives_the_words_for_nothing() {
-        let machine = serde_json::to_value(machine(&json!({"metadata": {"name": "m"}}))).unwrap();
-        assert_eq!(
-            machine,
-            json!({"name": "m", "createdTime": "0001-01-01 00:00:00 +0000 UTC", "lastUpdated": "Unknown",
-                "errorReason": "None", "errorMessage": "None", "lastOperation": "Unknown",
-                "lastOperationDate": "Unknown", "status": "Unknown"})
-        );
-        let node = serde_json::to_value(node(&json!({}))).unwrap();
-        let nothing = json!({"cpu": "0", "storageVolume": "0", "memory": "0", "pods": "0"});
-        assert_eq!(
-            node,
-            json!({"name": "", "createdTime": "0001-01-01 00:00:00 +0000 UTC", "capacity": nothing,
-                "allocatable": nothing, "volumes": [], "taints": [], "conditions": [], "labels": {}, "annotations": {}})
-        );
-        let operator = serde_json::to_value(operator(&json!({"metadata": {"name": "dns"}}))).unwrap();
-        assert_eq!(
-            operator,
-            json!({"name": "dns", "available": "Unknown", "progressing": "Unknown", "degraded": "Unknown",
-                "conditions": []})
-        );
-    }
-
-    #[test]
-    fn a_machine_set_is_written_with_lower_case_keys() {
-        let object = json!({"metadata": {"name": "s", "creationTimestamp": "2021-03-09T13:48:16Z",
-                "labels": {"machine.openshift.io/cluster-api-machine-type": "worker"}},
-            "spec": {"replicas": 0, "template": {"spec": {"providerSpec": {"value": {"VMSIZE": "big", "vnet": "v",
-                "subnet": "n", "publicLoadBalancer": "lb",
-                "osDisk": {"managedDisk": {"storageAccountType": "Premium_LRS"}}}}}}},
-            "status": {"replicas": 2}});
-        assert_eq!(
-            serde_json::to_value(machine_set(&object)).unwrap(),
-            json!({"name": "s", "type": "worker", "createdat": "2021-03-09 13:48:16 +0000 UTC", "desiredreplicas": 0,
-                "replicas": 2, "errorreason": "None", "errormessage": "None", "publicloadbalancername": "lb",
-                "vmsize": "big", "accountstoragetype": "Premium_LRS", "subnet": "n", "vnet": "v"})
-        );
-        let odd = machine_set(&json!({"spec": {"template": {"spec": {"providerSpec": {"value": 7}}}}}));
-        assert_eq!((odd.vm_size.as_str(), odd.storage.as_str()), ("", ""));
-    }
 }

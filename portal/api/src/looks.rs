@@ -10,10 +10,10 @@ use axum::response::Response;
 use http::{HeaderMap, HeaderValue, header};
 use portal_model::index::Entry;
 use portal_model::look;
-use portal_model::look::names::{KindName, ObjectName};
 use portal_model::look::refuse_secrets;
 use portal_model::look::text::LogBody;
 use portal_model::look::{LookAccess, logs, yaml};
+use portal_model::objects::names::{KindName, ObjectName};
 use portal_model::state::PortalState;
 use portal_session::context::Ctx;
 use portal_session::fault::Fault;
@@ -22,6 +22,7 @@ use portal_session::session_store::{SessionStatus, SessionWatch};
 use portal_session::user::CurrentUser;
 use rp_access::ActiveGrant;
 use rp_documents::ResourceId;
+use rp_openshift::List;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tower_sessions::Session;
@@ -241,12 +242,8 @@ pub async fn list(
     url.add("labelSelector", &part.label);
     url.add("limit", &part.limit.unwrap_or(MOST).clamp(1, MOST).to_string());
     url.add("continue", &part.next);
-    let mut found = look::json(&context, &state, &live, &url.done(), "application/json").await?;
-    let next = found.pointer("/metadata/continue").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let mut items = match found.get_mut("items").map(Value::take) {
-        Some(Value::Array(items)) => items,
-        _ => Vec::new(),
-    };
+    let found: List<Value> = look::json(&context, &state, &live, &url.done(), "application/json").await?;
+    let (mut items, next) = (found.items, found.metadata.token.as_str().to_owned());
     items.iter_mut().for_each(yaml::without_managed);
     json(&ObjectList { items, next })
 }

@@ -7,8 +7,6 @@ pub mod describe;
 pub mod diff;
 pub mod kinds;
 pub mod logs;
-pub mod names;
-mod object_history;
 mod reason;
 pub mod serial;
 pub mod table;
@@ -30,12 +28,12 @@ use proxy::api::{ErrorText, PageRequest};
 use rp_access::{ActiveGrant, IssueRequest, OwnPage, Refusal};
 use rp_base::Timestamp;
 use rp_documents::{GrantKind, ResourceId, Rights, Role, Side};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::objects::names::KindName;
 use crate::state::PortalState;
 
-pub use kinds::Discovered;
-pub use object_history::{ObjectHistory, ObjectVersion};
 pub use reason::Reason;
 
 /// A page or an answer in JSON waits so long for a cluster.
@@ -87,7 +85,7 @@ pub async fn enter(
 
 /// When what counts for this caller began: the session, or always.
 fn since(state: &PortalState, user: &CurrentUser) -> Timestamp {
-    user.session_ends.map_or(Timestamp::from_millis(0), |ends| ends - state.session.sign_in.rules.absolute)
+    user.session_ends.map_or(Timestamp::from_millis(0), |ends| ends - state.session.sign_in.rules.max_age)
 }
 
 async fn own_page(state: &PortalState, user: &CurrentUser, id: &ResourceId) -> Result<OwnPage, Fault> {
@@ -131,7 +129,7 @@ pub async fn issue(
 ) -> Result<(), rp_access::IssueError> {
     let left = user.session_ends.map(|ends| ends.since(state.session.clock.now()));
     let policy = state.session.access.policy();
-    let usual = policy.default_life.min(policy.longest(Rights::Read));
+    let usual = policy.access.default_life.min(policy.longest(Rights::Read));
     let ask = IssueRequest {
         ticket: reason.ticket.clone(),
         life: Some(left.map_or(usual, |left| left.min(usual)).max(LEAST)),
@@ -192,13 +190,13 @@ pub async fn ask(
 ///
 /// # Errors
 /// As [`ask`]; the answer is too large, broke off, or is no JSON.
-pub async fn json(
+pub async fn json<T: DeserializeOwned>(
     context: &Context,
     state: &PortalState,
     live: &Arc<ActiveGrant>,
     path: &str,
     accept: &'static str,
-) -> Result<Value, Fault> {
+) -> Result<T, Fault> {
     let response = ask(context, state, live, path, accept).await?;
     let body = Limited::new(response.into_body(), MOST_OBJECT).collect();
     let collected = tokio::time::timeout(PATIENCE, body).await.map_err(|_| slow())?.map_err(|error| {
@@ -278,7 +276,7 @@ fn from_cluster_response(status: StatusCode, message: &str) -> Fault {
 }
 
 /// Secrets are refused before any request is sent.
-pub fn refuse_secrets(kind: &names::KindName) -> Result<(), Fault> {
+pub fn refuse_secrets(kind: &KindName) -> Result<(), Fault> {
     if !kind.is_secret() {
         return Ok(());
     }

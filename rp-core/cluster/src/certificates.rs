@@ -164,7 +164,7 @@ async fn write_tls_secrets(
     let object = |namespace| secret(namespace, &certificate.name, "kubernetes.io/tls", &texts);
     kube.ensure(&secrets(namespace), &object(namespace)).await?;
     let operator = "openshift-azure-operator";
-    if kube.get(&format!("/api/v1/namespaces/{operator}")).await?.is_some() {
+    if kube.exists(&format!("/api/v1/namespaces/{operator}")).await? {
         kube.ensure(&secrets(operator), &object(operator)).await?;
     }
     Ok(())

@@ -89,14 +89,14 @@ pub(crate) async fn delete_gateway(context: &Context) -> Result<(), StepError> {
     let ours = |record: &crate::environment::GatewayRecord| {
         record.cluster.eq_ignore_ascii_case(document.cluster_id())
     };
-    match gateways.get(link).await.map_err(StepError::away)? {
-        Some(record) if ours(&record) => gateways.delete(link).await.map_err(StepError::away)?,
+    match gateways.get(link).await? {
+        Some(record) if ours(&record) => gateways.delete(link).await?,
         _ => return Ok(()),
     }
     // 15 s between two looks, 5 minutes in all, in the contract's periods.
     let pause = context.env.periods.poll.mul_f64(1.5);
     for _ in 0..20 {
-        match gateways.get(link).await.map_err(StepError::away)? {
+        match gateways.get(link).await? {
             Some(record) if ours(&record) => {
                 context.waiting("the gateway to forget the cluster");
                 context.sleep(pause).await?;

@@ -2,7 +2,7 @@
 
 use rp_documents::OpenShiftCluster;
 use rp_documents::cluster::Worker;
-use serde_json::Value;
+use rp_openshift::{ClusterVersion, ImageRegistry, Network, Service, Whole};
 
 use crate::context::Context;
 use crate::errors::StepError;
@@ -13,12 +13,11 @@ use crate::{resources, values};
 /// kubeconfigs were made.
 pub(crate) async fn update_cluster_data(context: &Context) -> Result<(), StepError> {
     let kube = Kube::connect(context)?;
-    let version = kube.get_required("/apis/config.openshift.io/v1/clusterversions/version").await?;
-    let network = kube.get("/apis/config.openshift.io/v1/networks/cluster").await?;
+    let version: ClusterVersion<Whole> =
+        kube.get_required("/apis/config.openshift.io/v1/clusterversions/version").await?;
+    let kind = network_kind(&kube).await?;
     let domain = context.document().domain(&context.env.domain);
-    let version =
-        version.pointer("/status/desired/version").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let kind = network_kind(network.as_ref()).map(str::to_owned);
+    let version = version.status.desired.version.as_str().to_owned();
     let change = move |cluster: &mut OpenShiftCluster, by: Worker| {
         let properties = &mut cluster.properties;
         properties.apiserver_profile.url.set(by, format!("https://api.{domain}:6443/"));
@@ -34,9 +33,11 @@ pub(crate) async fn update_cluster_data(context: &Context) -> Result<(), StepErr
     context.patch(change).await.map(drop)
 }
 
-fn network_kind(network: Option<&Value>) -> Option<&str> {
-    let kind = network?.pointer("/status/networkType").or_else(|| network?.pointer("/spec/networkType"))?;
-    kind.as_str().filter(|kind| !kind.is_empty())
+/// The type of the cluster's network; `None`: the cluster does not say.
+async fn network_kind(kube: &Kube) -> Result<Option<String>, StepError> {
+    let network: Option<Network<Whole>> = kube.get("/apis/config.openshift.io/v1/networks/cluster").await?;
+    let kind = network.as_ref().map(Network::kind).filter(|kind| !kind.is_empty());
+    Ok(kind.map(str::to_owned))
 }
 
 /// A cluster that moved to the newer network is told so.
@@ -44,8 +45,7 @@ pub(crate) async fn reconcile_software_defined_network(context: &Context) -> Res
     if &*context.document().properties.network_profile.software_defined_network != "OpenShiftSDN" {
         return Ok(());
     }
-    let network = Kube::connect(context)?.get("/apis/config.openshift.io/v1/networks/cluster").await?;
-    if network_kind(network.as_ref()) == Some("OVNKubernetes") {
+    if network_kind(&Kube::connect(context)?).await?.as_deref() == Some("OVNKubernetes") {
         let change = |cluster: &mut OpenShiftCluster, by: Worker| {
             cluster.properties.network_profile.software_defined_network.set(by, "OVNKubernetes");
         };
@@ -59,14 +59,10 @@ pub(crate) async fn populate_registry_storage_account_name(context: &Context) ->
     if !context.document().properties.image_registry_storage_account_name.is_empty() {
         return Ok(());
     }
-    let config = Kube::connect(context)?
+    let config: ImageRegistry<Whole> = Kube::connect(context)?
         .get_required("/apis/imageregistry.operator.openshift.io/v1/configs/cluster")
         .await?;
-    let account = config
-        .pointer("/spec/storage/azure/accountName")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .to_owned();
+    let account = config.spec.storage.azure.account_name.as_str().to_owned();
     if account.is_empty() {
         return Err(StepError::other("the image registry's configuration names no storage account"));
     }
@@ -82,7 +78,7 @@ pub(crate) async fn ensure_mtu_size(context: &Context) -> Result<(), StepError> 
         return Ok(());
     }
     let path = "/apis/machineconfiguration.openshift.io/v1/machineconfigs/99-master-mtu";
-    let large = Kube::connect(context)?.get(path).await?.is_some();
+    let large = Kube::connect(context)?.exists(path).await?;
     values::set_mtu(context, large).await
 }
 
@@ -97,9 +93,9 @@ pub(crate) async fn router_ip_from_cluster(context: &Context) -> Result<(), Step
         return Ok(());
     }
     let path = "/api/v1/namespaces/openshift-ingress/services/router-default";
-    let service = Kube::connect(context)?.get_required(path).await?;
-    let address = service.pointer("/status/loadBalancer/ingress/0/ip").and_then(Value::as_str);
-    let address = address.ok_or_else(|| StepError::other("routerIP not found"))?.to_owned();
-    resources::addresses::set_ingress_ip(context, &address).await?;
-    resources::dns::update_apps(context, &address).await
+    let service: Service<Whole> = Kube::connect(context)?.get_required(path).await?;
+    let address = service.address().filter(|address| !address.is_empty());
+    let address = address.ok_or_else(|| StepError::other("routerIP not found"))?;
+    resources::addresses::set_ingress_ip(context, address).await?;
+    resources::dns::update_apps(context, address).await
 }

@@ -1,11 +1,11 @@
 //! Conditions in the cluster that the plans wait for (`contract/cluster.md` §6.10). What cannot be read is "not yet".
 
 use rp_api::CloudError;
-use serde_json::Value;
+use rp_openshift::{ClusterOperator, ClusterVersion, Condition, Machine, Node, Whole, condition};
 
 use crate::context::Context;
 use crate::errors::StepError;
-use crate::kube_api::{Kube, condition, reason};
+use crate::kube_api::Kube;
 use crate::step::ConditionStatus;
 
 const OPERATORS: &str = "/apis/config.openshift.io/v1/clusteroperators";
@@ -13,18 +13,34 @@ const MACHINES: &str = "/apis/machine.openshift.io/v1beta1/namespaces/openshift-
 /// Workers that the platform's own components need at least.
 const LEAST_WORKERS: u64 = 2;
 
+/// The status of the condition of this type; `None`: there is no such condition, or it has none.
+pub(crate) fn status<'a>(conditions: &'a [Condition<Whole>], kind: &str) -> Option<&'a str> {
+    condition(conditions, kind).map(|found| found.status.as_str()).filter(|status| !status.is_empty())
+}
+
+/// Why the condition of this type is as it is, for people.
+fn reason(conditions: &[Condition<Whole>], kind: &str) -> String {
+    let found = condition(conditions, kind);
+    match found.map(|found| (found.reason.as_str(), found.message.as_str())).unwrap_or_default() {
+        ("", message) => message.to_owned(),
+        (reason, "") => reason.to_owned(),
+        (reason, message) => format!("{reason}: {message}"),
+    }
+}
+
 /// Available, not progressing, and not degraded; else what is missing.
-fn operator_status(name: &str, operator: Option<&Value>) -> ConditionStatus {
+fn operator_status(name: &str, operator: Option<&ClusterOperator<Whole>>) -> ConditionStatus {
     let Some(operator) = operator else {
         return ConditionStatus::not_yet(format!("there is no ClusterOperator {name} yet"));
     };
-    let is = |kind, wanted| condition(operator, kind) == Some(wanted);
+    let conditions = &operator.status.conditions;
+    let is = |kind, wanted| status(conditions, kind) == Some(wanted);
     let missing = if !is("Available", "True") {
-        format!("not available: {}", reason(operator, "Available"))
+        format!("not available: {}", reason(conditions, "Available"))
     } else if !is("Progressing", "False") {
-        format!("progressing: {}", reason(operator, "Progressing"))
-    } else if condition(operator, "Degraded").is_some_and(|status| status != "False") {
-        format!("degraded: {}", reason(operator, "Degraded"))
+        format!("progressing: {}", reason(conditions, "Progressing"))
+    } else if status(conditions, "Degraded").is_some_and(|status| status != "False") {
+        format!("degraded: {}", reason(conditions, "Degraded"))
     } else {
         return ConditionStatus::Yes;
     };
@@ -32,7 +48,8 @@ fn operator_status(name: &str, operator: Option<&Value>) -> ConditionStatus {
 }
 
 async fn operator(context: &Context, name: &str) -> ConditionStatus {
-    let found = async { Kube::connect(context)?.get(&format!("{OPERATORS}/{name}")).await }.await;
+    let path = format!("{OPERATORS}/{name}");
+    let found = async { Kube::connect(context)?.get::<ClusterOperator<Whole>>(&path).await }.await;
     found.map_or_else(|error| not_yet_readable(&error), |found| operator_status(name, found.as_ref()))
 }
 
@@ -70,10 +87,10 @@ pub(crate) async fn cluster_operators_have_settled(context: &Context) -> Result<
 /// The console can be configured.
 pub(crate) async fn operator_console_exists(context: &Context) -> Result<ConditionStatus, StepError> {
     let path = "/apis/operator.openshift.io/v1/consoles/cluster";
-    let found = async { Kube::connect(context)?.get(path).await }.await;
+    let found = async { Kube::connect(context)?.exists(path).await }.await;
     Ok(match found {
-        Ok(Some(_)) => ConditionStatus::Yes,
-        Ok(None) => ConditionStatus::not_yet("there is no Console yet"),
+        Ok(true) => ConditionStatus::Yes,
+        Ok(false) => ConditionStatus::not_yet("there is no Console yet"),
         Err(error) => not_yet_readable(&error),
     })
 }
@@ -81,11 +98,12 @@ pub(crate) async fn operator_console_exists(context: &Context) -> Result<Conditi
 /// The release is complete.
 pub(crate) async fn cluster_version_ready(context: &Context) -> Result<ConditionStatus, StepError> {
     let path = "/apis/config.openshift.io/v1/clusterversions/version";
-    let found = async { Kube::connect(context)?.get(path).await }.await;
+    let found = async { Kube::connect(context)?.get::<ClusterVersion<Whole>>(path).await }.await;
+    let found = found.map(|version| version.map(|version| version.status.conditions));
     Ok(match found {
-        Ok(Some(version)) if condition(&version, "Available") == Some("True") => ConditionStatus::Yes,
-        Ok(Some(version)) => {
-            ConditionStatus::not_yet(format!("ClusterVersion: {}", reason(&version, "Progressing")))
+        Ok(Some(conditions)) if status(&conditions, "Available") == Some("True") => ConditionStatus::Yes,
+        Ok(Some(conditions)) => {
+            ConditionStatus::not_yet(format!("ClusterVersion: {}", reason(&conditions, "Progressing")))
         }
         Ok(None) => ConditionStatus::not_yet("there is no ClusterVersion yet"),
         Err(error) => not_yet_readable(&error),
@@ -100,8 +118,9 @@ pub(crate) async fn cluster_version_ready(context: &Context) -> Result<Condition
 pub(crate) async fn minimum_worker_nodes_ready(context: &Context) -> Result<ConditionStatus, StepError> {
     let found = async {
         let kube = Kube::connect(context)?;
-        let machines = kube.list(MACHINES, "machine.openshift.io/cluster-api-machine-role=worker").await?;
-        let nodes = kube.list("/api/v1/nodes", "node-role.kubernetes.io/worker").await?;
+        let workers = "machine.openshift.io/cluster-api-machine-role=worker";
+        let machines: Vec<Machine<Whole>> = kube.list(MACHINES, workers).await?;
+        let nodes: Vec<Node<Whole>> = kube.list("/api/v1/nodes", "node-role.kubernetes.io/worker").await?;
         Ok::<_, StepError>((machines, nodes))
     };
     let (machines, nodes) = match found.await {
@@ -109,19 +128,17 @@ pub(crate) async fn minimum_worker_nodes_ready(context: &Context) -> Result<Cond
         Err(error) => return Ok(not_yet_readable(&error)),
     };
     let needed = minimum_workers(context);
-    let phase =
-        |wanted: &str| machines.iter().filter(|machine| machine["status"]["phase"] == wanted).count() as u64;
+    let phase = |wanted: &str| machines.iter().filter(|machine| is_in(machine, wanted)).count() as u64;
     let running = phase("Running");
     if running < needed {
-        let refused: Vec<&Value> = machines.iter().filter(|machine| is_refused(machine)).collect();
         let hopeful = machines.len() as u64 - phase("Failed");
-        if let Some(machine) = refused.first()
+        if let Some(machine) = machines.iter().find(|machine| is_refused(machine))
             && hopeful < needed
         {
             return Err(quota(machine).into());
         }
     }
-    let ready = nodes.iter().filter(|node| condition(node, "Ready") == Some("True")).count() as u64;
+    let ready = nodes.iter().filter(|node| node.ready().is_true()).count() as u64;
     if running >= needed && ready >= needed {
         return Ok(ConditionStatus::Yes);
     }
@@ -137,19 +154,24 @@ fn minimum_workers(context: &Context) -> u64 {
     if counts.is_empty() { LEAST_WORKERS } else { LEAST_WORKERS.min(counts.iter().sum()) }
 }
 
+fn is_in(machine: &Machine<Whole>, phase: &str) -> bool {
+    machine.status.phase.as_str() == phase
+}
+
 /// Azure has no room for it, or the subscription none left.
-fn is_refused(machine: &Value) -> bool {
-    if machine["status"]["phase"] != "Failed" {
+fn is_refused(machine: &Machine<Whole>) -> bool {
+    if !is_in(machine, "Failed") {
         return false;
     }
-    let told = machine["status"]["providerStatus"].to_string();
-    let any = |words: &[&str]| words.iter().any(|word| told.contains(word));
+    let said = machine.status.provider_status.conditions.iter();
+    let told: Vec<&str> = said.flat_map(|each| [each.reason.as_str(), each.message.as_str()]).collect();
+    let any = |words: &[&str]| words.iter().any(|word| told.iter().any(|text| text.contains(word)));
     any(&["SkuNotAvailable", "NotAvailableForSubscription", "QuotaExceeded"])
         || any(&["OperationNotAllowed"]) && any(&["quota", "cores", "current limit", "new limit required"])
 }
 
-fn quota(machine: &Value) -> CloudError {
-    let name = machine.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+fn quota(machine: &Machine<Whole>) -> CloudError {
+    let name = machine.metadata.name.as_str();
     let message = format!(
         "Worker VM quota or capacity error detected on machine {name}. Please retry with a different VM size, and if \
          the issue persists, raise an Azure support ticket."
@@ -159,16 +181,16 @@ fn quota(machine: &Value) -> CloudError {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
-    fn with(conditions: &[(&str, &str)]) -> Value {
+    fn with(conditions: &[(&str, &str)]) -> ClusterOperator<Whole> {
         let conditions: Vec<Value> = conditions
             .iter()
             .map(|(kind, status)| json!({"type": kind, "status": status, "reason": "Why", "message": "because"}))
             .collect();
-        json!({"status": {"conditions": conditions}})
+        serde_json::from_value(json!({"status": {"conditions": conditions}})).unwrap()
     }
 
     #[test]
@@ -192,8 +214,19 @@ mod tests {
     }
 
     #[test]
+    fn a_condition_without_a_status_is_none() {
+        let odd = with(&[("Available", "True"), ("Progressing", "False"), ("Degraded", "")]);
+        assert_eq!(operator_status("x", Some(&odd)), ConditionStatus::Yes);
+        assert_eq!(status(&odd.status.conditions, "Upgradeable"), None);
+    }
+
+    #[test]
     fn only_failures_of_quota_are_hopeless() {
-        let machine = |phase: &str, told: &str| json!({"status": {"phase": phase, "providerStatus": {"conditions": [{"message": told}]}}});
+        let machine = |phase: &str, told: &str| {
+            let object =
+                json!({"status": {"phase": phase, "providerStatus": {"conditions": [{"message": told}]}}});
+            serde_json::from_value(object).unwrap()
+        };
         assert!(is_refused(&machine("Failed", "Code=\"SkuNotAvailable\"")));
         assert!(is_refused(&machine("Failed", "OperationNotAllowed: exceeding approved cores quota")));
         assert!(!is_refused(&machine("Failed", "OperationNotAllowed: the disk is in use")));

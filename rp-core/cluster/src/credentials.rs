@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use rp_documents::cluster::ClusterSecret;
 use rp_documents::offer::SecretLocation;
+use rp_openshift::{CloudProvider, Pod, Whole};
 use serde_json::{Value, json};
 
 use crate::context::Context;
@@ -34,10 +35,14 @@ pub(crate) async fn update_openshift_secret(context: &Context) -> Result<(), Ste
     let object = secret("kube-system", "azure-credentials", "Opaque", &texts);
     kube.apply("/api/v1/namespaces/kube-system/secrets/azure-credentials", &object).await?;
     let pods = "/api/v1/namespaces/openshift-cloud-credential-operator/pods";
-    match kube.list(pods, "app=cloud-credential-operator").await {
+    match kube.list::<Pod<Whole>>(pods, "app=cloud-credential-operator").await {
         Ok(found) => {
-            for name in found.iter().filter_map(|pod| pod.pointer("/metadata/name")?.as_str()) {
-                log_failure(context, kube.delete(&format!("{pods}/{name}")).await);
+            for pod in &found {
+                let name = pod.metadata.name.as_str();
+                // Without a name the path would be that of all pods.
+                if !name.is_empty() {
+                    log_failure(context, kube.delete(&format!("{pods}/{name}")).await);
+                }
             }
         }
         Err(error) => log_failure(context, Err(error)),
@@ -51,10 +56,11 @@ pub(crate) async fn update_aro_secret(context: &Context) -> Result<(), StepError
     let kube = Kube::connect(context)?;
     let Some(client_secret) = context.secret(ClusterSecret::ClientSecret)? else { return Ok(()) };
     let path = "/api/v1/namespaces/kube-system/secrets/azure-cloud-provider";
-    let Some(found) = kube.get(path).await? else { return Ok(()) };
+    let Some(found) = kube.get::<CloudProvider<Whole>>(path).await? else { return Ok(()) };
     let document = context.document();
-    let told = |name: &str| found["metadata"]["annotations"][name].as_str().map(str::to_owned);
-    let rotated = match cloud_config(&found, document.client_id(), client_secret.expose()) {
+    let told = |name: &str| found.metadata.annotations.get(name).map(str::to_owned);
+    let config = found.data.config.as_ref().map_or("", |config| config.expose().as_str());
+    let rotated = match cloud_config(config, document.client_id(), client_secret.expose()) {
         Some(config) => {
             let now = context.env.clock.now().to_string();
             let wanted =
@@ -82,11 +88,11 @@ pub(crate) async fn update_aro_secret(context: &Context) -> Result<(), StepError
     Ok(())
 }
 
-/// The configuration with these credentials, base64; `None`: it has them already. JSON is YAML, and other members stay.
-fn cloud_config(found: &Value, client_id: &str, client_secret: &str) -> Option<String> {
+/// The configuration with these credentials, both base64; `None`: it has them already. JSON is YAML, and other members
+/// stay.
+fn cloud_config(data: &str, client_id: &str, client_secret: &str) -> Option<String> {
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
-    let data = found.pointer("/data/cloud-config").and_then(Value::as_str).unwrap_or_default();
     let text = String::from_utf8(STANDARD.decode(data).ok()?).ok()?;
     let quoted = |value: &str| Value::from(value).to_string();
     let mut lines: Vec<String> = Vec::new();
@@ -167,7 +173,7 @@ async fn identity_secrets(context: &Context) -> Result<Vec<Value>, StepError> {
 /// Where each operator looks for its credential: of several roles the first's place counts.
 async fn secret_locations(context: &Context) -> Result<BTreeMap<String, SecretLocation>, StepError> {
     let minors = needed_minors(&context.document());
-    let sets = context.env.role_sets.all().await.map_err(StepError::away)?;
+    let sets = context.env.role_sets.all().await?;
     let mut locations = BTreeMap::new();
     for set in sets.iter().map(|set| &set.platform_workload_identity_role_set) {
         if set.deleting || !minors.contains(&set.properties.open_shift_version) {
@@ -197,8 +203,7 @@ mod tests {
     use super::*;
 
     fn rewritten(text: &str) -> Option<String> {
-        let found = json!({"data": {"cloud-config": STANDARD.encode(text)}});
-        let config = cloud_config(&found, "new-id", "new: \"secret\"")?;
+        let config = cloud_config(&STANDARD.encode(text), "new-id", "new: \"secret\"")?;
         Some(String::from_utf8(STANDARD.decode(config).unwrap()).unwrap())
     }
 

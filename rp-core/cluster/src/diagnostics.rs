@@ -6,12 +6,14 @@ use std::fmt::Write as _;
 use rp_azure::{Machines as _, Resources as _};
 use rp_base::terminal::Cleaner;
 use rp_base::text::clean;
+use rp_openshift::{ClusterOperator, Condition, IngressController, Node, Pod, Whole};
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
+use crate::conditions::status;
 use crate::context::Context;
 use crate::errors::StepError;
-use crate::kube_api::{Kube, condition};
+use crate::kube_api::Kube;
 use crate::manager::Operation;
 use crate::progress::StepEvent;
 use crate::templates::balancers;
@@ -32,11 +34,8 @@ pub(crate) async fn gather(context: &Context) {
     if let Ok(kube) = Kube::connect(context) {
         entry(context, end, "logClusterVersion", cluster_version(&kube)).await;
         entry(context, end, "logNodes", nodes(&kube)).await;
-        let operators = "/apis/config.openshift.io/v1/clusteroperators";
-        entry(context, end, "logClusterOperators", states(&kube, operators)).await;
-        let ingress =
-            "/apis/operator.openshift.io/v1/namespaces/openshift-ingress-operator/ingresscontrollers";
-        entry(context, end, "logIngressControllers", states(&kube, ingress)).await;
+        entry(context, end, "logClusterOperators", operators(&kube)).await;
+        entry(context, end, "logIngressControllers", ingress_controllers(&kube)).await;
         entry(context, end, "logPodLogs", pods(&kube)).await;
     }
     if context.operation == Operation::Create {
@@ -88,24 +87,37 @@ fn indented(mut object: Value) -> String {
 }
 
 async fn nodes(kube: &Kube) -> Result<String, StepError> {
-    let nodes = kube.list("/api/v1/nodes", "").await?;
-    Ok(lines(&nodes, |node| format!("Ready: {}", condition(node, "Ready").unwrap_or("Unknown"))))
-}
-
-async fn states(kube: &Kube, path: &str) -> Result<String, StepError> {
-    let objects = kube.list(path, "").await?;
-    let status = |object: &Value, kind| condition(object, kind).unwrap_or("Unknown").to_owned();
-    Ok(lines(&objects, |object| {
-        let [available, progressing, degraded] =
-            ["Available", "Progressing", "Degraded"].map(|kind| status(object, kind));
-        format!("Available: {available}, Progressing: {progressing}, Degraded: {degraded}")
+    let nodes: Vec<Node<Whole>> = kube.list("/api/v1/nodes", "").await?;
+    Ok(lines(&nodes, |node| {
+        let ready = status(&node.status.conditions, "Ready").unwrap_or("Unknown");
+        (node.metadata.name.as_str(), format!("Ready: {ready}"))
     }))
 }
 
+async fn operators(kube: &Kube) -> Result<String, StepError> {
+    let path = "/apis/config.openshift.io/v1/clusteroperators";
+    let all: Vec<ClusterOperator<Whole>> = kube.list(path, "").await?;
+    Ok(lines(&all, |one| (one.metadata.name.as_str(), states(&one.status.conditions))))
+}
+
+async fn ingress_controllers(kube: &Kube) -> Result<String, StepError> {
+    let path = "/apis/operator.openshift.io/v1/namespaces/openshift-ingress-operator/ingresscontrollers";
+    let all: Vec<IngressController<Whole>> = kube.list(path, "").await?;
+    Ok(lines(&all, |one| (one.metadata.name.as_str(), states(&one.status.conditions))))
+}
+
+fn states(conditions: &[Condition<Whole>]) -> String {
+    let [available, progressing, degraded] =
+        ["Available", "Progressing", "Degraded"].map(|kind| status(conditions, kind).unwrap_or("Unknown"));
+    format!("Available: {available}, Progressing: {progressing}, Degraded: {degraded}")
+}
+
 async fn pods(kube: &Kube) -> Result<String, StepError> {
-    let pods = kube.list("/api/v1/namespaces/openshift-azure-operator/pods", "").await?;
+    let pods: Vec<Pod<Whole>> = kube.list("/api/v1/namespaces/openshift-azure-operator/pods", "").await?;
     Ok(lines(&pods, |pod| {
-        pod.pointer("/status/phase").and_then(Value::as_str).unwrap_or("Unknown").to_owned()
+        let phase = pod.status.phase.as_str();
+        let phase = if phase.is_empty() { "Unknown" } else { phase };
+        (pod.metadata.name.as_str(), phase.to_owned())
     }))
 }
 
@@ -162,11 +174,11 @@ async fn load_balancer(context: &Context) -> Result<String, StepError> {
     Ok(found.map_or_else(|| "it is not there".to_owned(), indented))
 }
 
-fn lines(objects: &[Value], say: impl Fn(&Value) -> String) -> String {
+/// One line for each: its name, and what is said of it.
+fn lines<T>(objects: &[T], of: impl Fn(&T) -> (&str, String)) -> String {
     let mut out = String::new();
-    for object in objects.iter().take(MOST_LINES) {
-        let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
-        let _ = writeln!(out, "{name} - {}", say(object));
+    for (name, state) in objects.iter().take(MOST_LINES).map(of) {
+        let _ = writeln!(out, "{name} - {state}");
     }
     if objects.len() > MOST_LINES {
         let _ = writeln!(out, "and {} more", objects.len() - MOST_LINES);

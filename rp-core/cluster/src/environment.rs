@@ -14,6 +14,7 @@ use rp_seal::Keyring;
 
 use crate::errors::StepError;
 use crate::installer::Installer;
+use crate::progress::ProgressError;
 use crate::vault::CertificateVault;
 
 /// A region with its clients. There is one per process.
@@ -114,8 +115,8 @@ pub trait RoleSets: Send + Sync + std::fmt::Debug + 'static {
     /// All of them.
     ///
     /// # Errors
-    /// The store's, as text.
-    async fn all(&self) -> Result<Vec<RoleSetDocument>, String>;
+    /// The store did not answer.
+    async fn all(&self) -> Result<Vec<RoleSetDocument>, ProgressError>;
 }
 
 /// One cluster's record of the gateway, by private link id.
@@ -134,20 +135,20 @@ pub trait Gateways: Send + Sync + std::fmt::Debug + 'static {
     /// The record of a link.
     ///
     /// # Errors
-    /// The store's, as text.
-    async fn get(&self, link_id: &str) -> Result<Option<GatewayRecord>, String>;
+    /// The store did not answer.
+    async fn get(&self, link_id: &str) -> Result<Option<GatewayRecord>, ProgressError>;
 
     /// Creates the record; `false`: the link has one already.
     ///
     /// # Errors
-    /// The store's, as text.
-    async fn create(&self, record: &GatewayRecord) -> Result<bool, String>;
+    /// The store did not answer.
+    async fn create(&self, record: &GatewayRecord) -> Result<bool, ProgressError>;
 
     /// Marks the record as being deleted; it expires within a minute. Does nothing when there is none.
     ///
     /// # Errors
-    /// The store's, as text.
-    async fn delete(&self, link_id: &str) -> Result<(), String>;
+    /// The store did not answer, or others write the record all the time.
+    async fn delete(&self, link_id: &str) -> Result<(), ProgressError>;
 }
 
 /// Makes clients of clusters' API servers.

@@ -61,11 +61,6 @@ impl StepError {
         Self::Other(text.into())
     }
 
-    /// The store could not be read: nothing is wrong with the cluster.
-    pub fn away(text: String) -> Self {
-        Self::Progress(ProgressError::Store(text))
-    }
-
     /// A call to the cluster that failed; `what` was to be done.
     pub fn kube(what: impl Into<String>, error: KubeError) -> Self {
         Self::Kube { what: what.into(), error: Box::new(error) }

@@ -26,7 +26,7 @@ use crate::context::Context;
 use crate::environment::{Environment, Features, GatewayRecord, Gateways, Periods, RoleSets};
 use crate::installer::{InstallError, InstallState, Installer};
 use crate::manager::{Job, Operation};
-use crate::{CertificateVault, Order, StepError};
+use crate::{CertificateVault, Order, ProgressError, StepError};
 
 pub(crate) use kube::Api;
 pub(crate) use memory_progress::MemoryProgress;
@@ -155,7 +155,7 @@ pub(crate) struct FixedRoleSets(pub(crate) Vec<RoleSetDocument>);
 
 #[async_trait]
 impl RoleSets for FixedRoleSets {
-    async fn all(&self) -> Result<Vec<RoleSetDocument>, String> {
+    async fn all(&self) -> Result<Vec<RoleSetDocument>, ProgressError> {
         Ok(self.0.clone())
     }
 }
@@ -166,18 +166,18 @@ pub(crate) struct MemoryGateways(pub(crate) Mutex<Vec<GatewayRecord>>);
 
 #[async_trait]
 impl Gateways for MemoryGateways {
-    async fn get(&self, link_id: &str) -> Result<Option<GatewayRecord>, String> {
+    async fn get(&self, link_id: &str) -> Result<Option<GatewayRecord>, ProgressError> {
         Ok(self.0.lock().iter().find(|record| record.link_id == link_id).cloned())
     }
 
-    async fn create(&self, record: &GatewayRecord) -> Result<bool, String> {
+    async fn create(&self, record: &GatewayRecord) -> Result<bool, ProgressError> {
         let mut all = self.0.lock();
         let is_new = all.iter().all(|known| known.link_id != record.link_id);
         all.extend(is_new.then(|| record.clone()));
         Ok(is_new)
     }
 
-    async fn delete(&self, link_id: &str) -> Result<(), String> {
+    async fn delete(&self, link_id: &str) -> Result<(), ProgressError> {
         self.0.lock().retain(|record| record.link_id != link_id);
         Ok(())
     }

@@ -1,7 +1,10 @@
-//! The cluster's API server, with objects as plain JSON: their kinds are many and what we change of them is little.
+//! The cluster's API server. What is read are the types of `rp_openshift`; what is written is JSON, of which members that
+//! we do not name stay.
 
 use http::Request;
 use rp_kube::{KubeClient, KubeError, api_status};
+use rp_openshift::List;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Value, json};
 
 use crate::context::Context;
@@ -25,7 +28,7 @@ impl Kube {
     }
 
     /// An object; `None`: it, or its kind, is not there.
-    pub(crate) async fn get(&self, path: &str) -> Result<Option<Value>, StepError> {
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, StepError> {
         match self.send(Request::get(path), &Value::Null, path).await {
             Err(error) if error.is_missing() => Ok(None),
             found => found.map(Some),
@@ -33,23 +36,30 @@ impl Kube {
     }
 
     /// An object that must be there.
-    pub(crate) async fn get_required(&self, path: &str) -> Result<Value, StepError> {
+    pub(crate) async fn get_required<T: DeserializeOwned>(&self, path: &str) -> Result<T, StepError> {
         self.send(Request::get(path), &Value::Null, path).await
     }
 
+    /// Whether an object is there.
+    pub(crate) async fn exists(&self, path: &str) -> Result<bool, StepError> {
+        Ok(self.get::<IgnoredAny>(path).await?.is_some())
+    }
+
     /// All objects of a collection, e.g. `/api/v1/nodes`, with a selector of labels or none.
-    pub(crate) async fn list(&self, path: &str, selector: &str) -> Result<Vec<Value>, StepError> {
+    pub(crate) async fn list<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        selector: &str,
+    ) -> Result<Vec<T>, StepError> {
         let selector = selector.replace('=', "%3D").replace('/', "%2F");
         let (mut items, mut next) = (Vec::new(), String::new());
         for _ in 0..MOST_PAGES {
             let uri = format!("{path}?limit={PAGE}&labelSelector={selector}&continue={next}");
-            let mut page = self.send(Request::get(&uri), &Value::Null, path).await?;
-            if let Some(Value::Array(found)) = page.get_mut("items").map(Value::take) {
-                items.extend(found);
-            }
-            match page.pointer("/metadata/continue").and_then(Value::as_str) {
-                Some(token) if !token.is_empty() => next = percent(token),
-                _ => return Ok(items),
+            let page: List<T> = self.send(Request::get(&uri), &Value::Null, path).await?;
+            items.extend(page.items);
+            match page.metadata.token.as_str() {
+                "" => return Ok(items),
+                token => next = percent(token),
             }
         }
         Err(StepError::other(format!("the list {path} has no end")))
@@ -57,7 +67,7 @@ impl Kube {
 
     /// Creates an object unless it exists; returns whether it was created.
     pub(crate) async fn create(&self, path: &str, object: &Value) -> Result<bool, StepError> {
-        match self.send(Request::post(path), object, path).await {
+        match self.send::<IgnoredAny>(Request::post(path), object, path).await {
             Err(StepError::Kube { error, .. }) if api_status(&error) == Some(409) => Ok(false),
             made => made.map(|_| true),
         }
@@ -65,7 +75,7 @@ impl Kube {
 
     /// Deletes an object; succeeds when there is none.
     pub(crate) async fn delete(&self, path: &str) -> Result<(), StepError> {
-        match self.send(Request::delete(path), &Value::Null, path).await {
+        match self.send::<IgnoredAny>(Request::delete(path), &Value::Null, path).await {
             Err(error) if !error.is_missing() => Err(error),
             _ => Ok(()),
         }
@@ -79,11 +89,11 @@ impl Kube {
         change: impl Fn(&mut Value) -> bool + Send + Sync,
     ) -> Result<bool, StepError> {
         for _ in 0..TRIES {
-            let Some(mut object) = self.get(path).await? else { return Ok(false) };
+            let Some(mut object) = self.get::<Value>(path).await? else { return Ok(false) };
             if !change(&mut object) {
                 return Ok(true);
             }
-            match self.send(Request::put(path), &object, path).await {
+            match self.send::<IgnoredAny>(Request::put(path), &object, path).await {
                 Err(StepError::Kube { error, .. }) if api_status(&error) == Some(409) => {}
                 written => return written.map(|_| true),
             }
@@ -110,24 +120,24 @@ impl Kube {
     pub(crate) async fn apply(&self, path: &str, object: &Value) -> Result<(), StepError> {
         let uri = format!("{path}?fieldManager={MANAGER}&force=true");
         let request = Request::patch(&uri).header("content-type", "application/apply-patch+yaml");
-        self.send_as(request, object, path).await.map(drop)
+        self.send_as::<IgnoredAny>(request, object, path).await.map(drop)
     }
 
-    async fn send(
+    async fn send<T: DeserializeOwned>(
         &self,
         request: http::request::Builder,
         body: &Value,
         what: &str,
-    ) -> Result<Value, StepError> {
+    ) -> Result<T, StepError> {
         self.send_as(request.header("content-type", "application/json"), body, what).await
     }
 
-    async fn send_as(
+    async fn send_as<T: DeserializeOwned>(
         &self,
         request: http::request::Builder,
         body: &Value,
         what: &str,
-    ) -> Result<Value, StepError> {
+    ) -> Result<T, StepError> {
         let bytes = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
         let request = request.body(bytes).map_err(|error| StepError::other(error.to_string()))?;
         self.0.request(request).await.map_err(|error: KubeError| StepError::kube(what, error))
@@ -166,24 +176,6 @@ fn percent(text: &str) -> String {
         .collect()
 }
 
-/// A condition of `status.conditions` by its type: its status.
-pub(crate) fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a str> {
-    let conditions = object.pointer("/status/conditions")?.as_array()?;
-    conditions.iter().find(|condition| condition["type"] == kind)?["status"].as_str()
-}
-
-/// Why a condition is as it is, for people.
-pub(crate) fn reason(object: &Value, kind: &str) -> String {
-    let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
-    let found = conditions.into_iter().flatten().find(|condition| condition["type"] == kind);
-    let text = |member: &str| found.and_then(|found| found[member].as_str()).unwrap_or_default();
-    match (text("reason"), text("message")) {
-        ("", message) => message.to_owned(),
-        (reason, "") => reason.to_owned(),
-        (reason, message) => format!("{reason}: {message}"),
-    }
-}
-
 /// A Secret with texts, which the server encodes.
 pub(crate) fn secret(namespace: &str, name: &str, kind: &str, texts: &[(&str, &str)]) -> Value {
     use base64::Engine as _;
@@ -211,18 +203,5 @@ mod tests {
         assert!(!merge_into(&mut found, &json!({"a": {"b": 1}})));
         assert!(merge_into(&mut found, &json!({"a": {"c": [3]}, "d": {"e": 1}})));
         assert_eq!(found, json!({"a": {"b": 1, "c": [3]}, "status": "x", "d": {"e": 1}}));
-    }
-
-    #[test]
-    fn conditions_are_found_by_type_wherever_they_stand() {
-        let mut object = json!({"status": {"conditions": [
-            {"type": "Degraded", "status": "False"},
-            {"type": "Available", "status": "True", "reason": "AsExpected"},
-        ]}});
-        assert_eq!(condition(&object, "Available"), Some("True"));
-        object["status"]["conditions"].as_array_mut().unwrap().reverse();
-        assert_eq!(condition(&object, "Available"), Some("True"));
-        assert_eq!(reason(&object, "Available"), "AsExpected");
-        assert_eq!(condition(&json!({"status": {"conditions": 7}}), "Available"), None);
     }
 }

@@ -2,6 +2,7 @@
 //! address in the first words that machines are given. Repairs of clusters whose machines look for `api-int`
 //! by name.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rcgen::{CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, KeyPair, SanType};
 use rp_base::{Random, Timestamp};
+use rp_openshift::{Machine, MachineSet, MachineSpec, Pod, SecretCertificate, Whole};
 use serde_json::{Value, json};
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
@@ -31,7 +33,7 @@ pub(crate) async fn fix_mcs_cert(context: &Context) -> Result<(), StepError> {
     };
     let kube = Kube::connect(context)?;
     let path = format!("{}/machine-config-server-tls", secrets(NAMESPACE));
-    let Some(found) = kube.get(&path).await? else { return Ok(()) };
+    let Some(found) = kube.get::<SecretCertificate<Whole>>(&path).await? else { return Ok(()) };
     if names_only(&found, address) {
         // Ours, and the run that placed it may have ended before the servers began again.
         return match issued_at(&found) {
@@ -59,19 +61,20 @@ pub(crate) async fn fix_mcs_cert(context: &Context) -> Result<(), StepError> {
 }
 
 /// When we placed the secret's certificate; `None`: it is not ours.
-fn issued_at(secret: &Value) -> Option<Timestamp> {
-    Timestamp::parse(secret["metadata"]["annotations"][ISSUED].as_str()?).ok()
+fn issued_at(secret: &SecretCertificate<Whole>) -> Option<Timestamp> {
+    Timestamp::parse(secret.metadata.annotations.get(ISSUED)?).ok()
 }
 
 /// Servers that began before the certificate was placed are begun again.
 async fn restart_servers(kube: &Kube, issued: Timestamp) -> Result<(), StepError> {
     let pods = format!("/api/v1/namespaces/{NAMESPACE}/pods");
-    for pod in kube.list(&pods, "k8s-app=machine-config-server").await? {
-        let metadata = &pod["metadata"];
-        let began = metadata["creationTimestamp"].as_str().and_then(|text| Timestamp::parse(text).ok());
+    let servers: Vec<Pod<Whole>> = kube.list(&pods, "k8s-app=machine-config-server").await?;
+    for pod in &servers {
+        let metadata = &pod.metadata;
+        let (name, began) = (metadata.name.as_str(), metadata.creation_timestamp.0);
         // Servers tell whole seconds.
         let is_old = began.is_none_or(|began| began.seconds() < issued.seconds());
-        if let Some(name) = metadata["name"].as_str().filter(|_| is_old) {
+        if is_old && !name.is_empty() {
             kube.delete(&format!("{pods}/{name}")).await?;
         }
     }
@@ -79,10 +82,8 @@ async fn restart_servers(kube: &Kube, issued: Timestamp) -> Result<(), StepError
 }
 
 /// Whether the secret has one certificate whose only address is that.
-fn names_only(secret: &Value, address: IpAddr) -> bool {
-    let pem =
-        secret.pointer("/data/tls.crt").and_then(Value::as_str).and_then(|data| STANDARD.decode(data).ok());
-    let Some(pem) = pem else { return false };
+fn names_only(secret: &SecretCertificate<Whole>, address: IpAddr) -> bool {
+    let Ok(pem) = STANDARD.decode(secret.data.certificate.as_str()) else { return false };
     let blocks: Vec<_> = x509_parser::pem::Pem::iter_from_buffer(&pem).filter_map(Result::ok).collect();
     let [block] = &blocks[..] else { return false };
     let Ok((_, certificate)) = X509Certificate::from_der(&block.contents) else { return false };
@@ -142,14 +143,17 @@ pub(crate) async fn fix_mcs_user_data(context: &Context) -> Result<(), StepError
 }
 
 async fn user_data_secrets(kube: &Kube) -> Result<Vec<String>, StepError> {
-    let mut names = std::collections::BTreeSet::new();
-    let kinds = [("machines", "/spec"), ("machinesets", "/spec/template/spec")];
-    for (kind, spec) in kinds {
-        let pointer = format!("{spec}/providerSpec/value/userDataSecret/name");
-        let found = kube.list(&format!("{MACHINE_API}/{kind}"), "").await?;
-        names.extend(found.iter().filter_map(|item| item.pointer(&pointer)?.as_str()).map(str::to_owned));
-    }
-    Ok(names.into_iter().collect())
+    let machines: Vec<Machine<Whole>> = kube.list(&format!("{MACHINE_API}/machines"), "").await?;
+    let sets: Vec<MachineSet<Whole>> = kube.list(&format!("{MACHINE_API}/machinesets"), "").await?;
+    let specs = machines.iter().map(|machine| &machine.spec);
+    let specs = specs.chain(sets.iter().map(|set| &set.spec.template.spec));
+    let names: BTreeSet<&str> = specs.filter_map(user_data_secret).collect();
+    Ok(names.into_iter().map(str::to_owned).collect())
+}
+
+fn user_data_secret(spec: &MachineSpec<Whole>) -> Option<&str> {
+    let name = spec.provider_spec.value.as_ref()?.user_data_secret.name.as_str();
+    (!name.is_empty()).then_some(name)
 }
 
 /// Puts the address in the place of the host, the port kept; gives whether anything changed.
@@ -210,8 +214,9 @@ mod tests {
         let pair = server(&root, "api-int.c", address, &SystemRandom, Timestamp::from_seconds(1_790_000_000))
             .unwrap();
         let secret = json!({"data": {"tls.crt": STANDARD.encode(&pair.certificate)}});
+        let secret: SecretCertificate<Whole> = serde_json::from_value(secret).unwrap();
         assert!(names_only(&secret, address));
         assert!(!names_only(&secret, "10.0.0.5".parse().unwrap()));
-        assert!(!names_only(&json!({}), address));
+        assert!(!names_only(&SecretCertificate::default(), address));
     }
 }

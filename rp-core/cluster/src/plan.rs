@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use rp_documents::cluster::{ClusterSecret, InstallPhase};
+use rp_documents::cluster::{ClusterSecret, InstallPhase, MaintenanceTask};
 
 use crate::context::Context;
 use crate::manager::Operation;
@@ -37,8 +37,8 @@ pub struct PlanInputs {
     pub deny_assignment: bool,
     /// Samples and catalogues of operators stay as they are.
     pub pull_secret: bool,
-    /// `maintenanceTask`.
-    pub task: String,
+    /// `maintenanceTask`; `None`: we do not know it.
+    pub task: Option<MaintenanceTask>,
     /// V1 of the architecture, with other names.
     pub first_architecture: bool,
     /// 4.19 and later serve machine configurations in another way.
@@ -82,11 +82,16 @@ impl PlanInputs {
             deny_assignment: !env.features.disable_deny_assignments,
             pull_secret: ClusterSecret::PullSecret.sealed_in(&document).is_some()
                 && !env.features.development,
-            task: document.properties.maintenance_task.to_string(),
+            task: task_named(&document.properties.maintenance_task),
             first_architecture: document.architecture() == 0,
             legacy_machine_config: document.minor().is_none_or(|minor| minor < (4, 19)),
         }
     }
+}
+
+/// The task of this name; without a name it is everything.
+pub(crate) fn task_named(name: &str) -> Option<MaintenanceTask> {
+    if name.is_empty() { Some(MaintenanceTask::Everything) } else { MaintenanceTask::named(name) }
 }
 
 /// The steps of an operation's phase.
@@ -311,14 +316,14 @@ fn admin_update(inputs: &PlanInputs) -> Vec<Step> {
         plan.add(action!("fixupClusterSPObjectID", resources::identities::fixup_cluster_sp_object_id));
     }
     plan.add(action!("fixInfraID", values::fix_infra_id));
-    match inputs.task.as_str() {
-        "" | "Everything" => {
+    match inputs.task {
+        Some(MaintenanceTask::Everything) => {
             general_fixes(inputs, &mut plan);
             certificate_renewal(inputs, &mut plan);
             plan.add(action!("updateProvisionedBy", values::update_provisioned_by));
         }
-        "CertificatesRenewal" => certificate_renewal(inputs, &mut plan),
-        "MigrateLoadBalancer" => {
+        Some(MaintenanceTask::CertificatesRenewal) => certificate_renewal(inputs, &mut plan),
+        Some(MaintenanceTask::MigrateLoadBalancer) => {
             plan.add(
                 action!(
                     "migrateInternalLoadBalancerZones",
@@ -328,7 +333,14 @@ fn admin_update(inputs: &PlanInputs) -> Vec<Step> {
             );
             plan.add(FIX_SSH);
         }
-        _ => {}
+        Some(
+            MaintenanceTask::OperatorUpdate
+            | MaintenanceTask::SyncClusterObject
+            | MaintenanceTask::Pending
+            | MaintenanceTask::None
+            | MaintenanceTask::CustomerActionNeeded,
+        )
+        | None => {}
     }
     plan.0
 }

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::Node;
-use kube::Api;
-use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams};
+use kube::api::ListParams;
 use kube::client::Client;
-use serde_json::Value;
+use rp_openshift::{List, Machine, Node, NodeAddress, Whole};
+use serde::de::DeserializeOwned;
+
+use crate::list::page;
 
 /// Maximum number of nodes, and of machines, that are read.
 const MOST: usize = 5000;
 /// Page size.
 const PAGE: u32 = 500;
-const MACHINE_NAMESPACE: &str = "openshift-machine-api";
-const MACHINE_OF_NODE: &str = "machine.openshift.io/machine";
-const ROLE_OF_MACHINE: &str = "machine.openshift.io/cluster-api-machine-role";
+const NODES: &str = "/api/v1/nodes";
+const MACHINES: &str = "/apis/machine.openshift.io/v1beta1/namespaces/openshift-machine-api/machines";
 
 /// One machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -38,55 +38,47 @@ pub struct Host {
 /// # Errors
 /// The cluster refuses, or cannot be reached: see [`crate::connect::dial_error`].
 pub async fn hosts(client: &Client) -> Result<Vec<Host>, kube::Error> {
-    let nodes: Api<Node> = Api::all(client.clone());
-    let kind = GroupVersionKind::gvk("machine.openshift.io", "v1beta1", "Machine");
-    let resource = ApiResource::from_gvk_with_plural(&kind, "machines");
-    let machines: Api<DynamicObject> = Api::namespaced_with(client.clone(), MACHINE_NAMESPACE, &resource);
-    let (nodes, machines) = tokio::join!(listed(&nodes), listed(&machines));
+    let (nodes, machines) =
+        tokio::join!(listed::<Node<Whole>>(client, NODES), listed::<Machine<Whole>>(client, MACHINES));
     let machines = match machines {
         Err(error) if matches!(crate::api_status(&error), Some(403 | 404)) => Vec::new(),
         read => read?,
     };
-    Ok(join_nodes_and_machines(nodes?, machines))
+    Ok(join_nodes_and_machines(&nodes?, &machines))
 }
 
-async fn listed<K>(api: &Api<K>) -> Result<Vec<K>, kube::Error>
-where
-    K: Clone + std::fmt::Debug + serde::de::DeserializeOwned,
-{
+async fn listed<T: DeserializeOwned>(client: &Client, path: &str) -> Result<Vec<T>, kube::Error> {
     let (mut all, mut at) = (Vec::new(), None::<String>);
     loop {
         let mut asked = ListParams::default().limit(PAGE);
         asked.continue_token = at;
-        let page = api.list(&asked).await?;
+        let page: List<T> = page(client, path, &asked).await?;
         all.extend(page.items);
-        at = page.metadata.continue_.filter(|token| !token.is_empty());
-        if at.is_none() || all.len() >= MOST {
+        let token = page.metadata.token.as_str();
+        if token.is_empty() || all.len() >= MOST {
             all.truncate(MOST);
             return Ok(all);
         }
+        at = Some(token.to_owned());
     }
 }
 
-fn join_nodes_and_machines(nodes: Vec<Node>, machines: Vec<DynamicObject>) -> Vec<Host> {
-    let mut by_name: BTreeMap<String, DynamicObject> =
-        machines.into_iter().filter_map(|machine| Some((machine.metadata.name.clone()?, machine))).collect();
-    let of_node: BTreeMap<String, String> = by_name
-        .iter()
-        .filter_map(|(name, machine)| {
-            let node = machine.data.pointer("/status/nodeRef/name")?.as_str()?;
-            Some((node.to_owned(), name.clone()))
-        })
-        .collect();
+fn join_nodes_and_machines(nodes: &[Node<Whole>], machines: &[Machine<Whole>]) -> Vec<Host> {
+    let named = machines.iter().filter(|machine| !machine.metadata.name.is_empty());
+    let mut by_name: BTreeMap<&str, &Machine<Whole>> =
+        named.map(|machine| (machine.metadata.name.as_str(), machine)).collect();
+    let with_node = by_name.iter().filter(|(_, machine)| !machine.status.node_ref.name.is_empty());
+    let of_node: BTreeMap<&str, &str> =
+        with_node.map(|(name, machine)| (machine.status.node_ref.name.as_str(), *name)).collect();
     let mut hosts: Vec<Host> = Vec::new();
     for node in nodes {
-        let Some(mut host) = from_node(&node) else { continue };
-        let named = host.machine.take().or_else(|| of_node.get(&host.name).cloned());
-        if let Some(machine) = named.and_then(|name| by_name.remove(&name)) {
-            if let Some(uid) = machine.metadata.uid.clone() {
+        let Some(mut host) = from_node(node) else { continue };
+        let named = machine_of(node).or_else(|| of_node.get(host.name.as_str()).copied());
+        if let Some(machine) = named.and_then(|name| by_name.remove(name)) {
+            if let Some(uid) = text(machine.metadata.uid.as_str()) {
                 host.uid = uid;
             }
-            host.machine = machine.metadata.name;
+            host.machine = text(machine.metadata.name.as_str());
         }
         hosts.push(host);
     }
@@ -95,38 +87,41 @@ fn join_nodes_and_machines(nodes: Vec<Node>, machines: Vec<DynamicObject>) -> Ve
     hosts
 }
 
-fn from_node(node: &Node) -> Option<Host> {
-    let metadata = &node.metadata;
-    let has = |label: &str| metadata.labels.as_ref().is_some_and(|labels| labels.contains_key(label));
-    let annotation = metadata.annotations.as_ref().and_then(|all| all.get(MACHINE_OF_NODE));
-    let status = node.status.as_ref();
-    let ready = status.and_then(|status| status.conditions.as_ref()).is_some_and(|conditions| {
-        conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
-    });
-    let address = status.and_then(|status| status.addresses.as_ref()).and_then(|all| {
-        all.iter().find(|address| address.type_ == "InternalIP").map(|address| address.address.clone())
-    });
+/// A text, unless it is empty.
+fn text(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// The address inside the cluster's network.
+fn internal(addresses: &[NodeAddress<Whole>]) -> Option<&NodeAddress<Whole>> {
+    addresses.iter().find(|address| address.kind.as_str() == "InternalIP")
+}
+
+/// The name of the machine that a node names.
+fn machine_of(node: &Node<Whole>) -> Option<&str> {
+    node.machine()?.strip_prefix("openshift-machine-api/")
+}
+
+fn from_node(node: &Node<Whole>) -> Option<Host> {
     Some(Host {
-        name: metadata.name.clone()?,
-        uid: metadata.uid.clone()?,
-        control_plane: has("node-role.kubernetes.io/master") || has("node-role.kubernetes.io/control-plane"),
-        ready,
-        address,
-        machine: annotation.and_then(|at| at.strip_prefix("openshift-machine-api/")).map(str::to_owned),
+        name: text(node.metadata.name.as_str())?,
+        uid: text(node.metadata.uid.as_str())?,
+        control_plane: node.roles().any(|role| matches!(role, "master" | "control-plane")),
+        ready: node.ready().is_true(),
+        address: internal(&node.status.addresses).and_then(|address| text(address.address.as_str())),
+        machine: None,
     })
 }
 
 /// A machine that has not joined the cluster, or has left it: SSH is most useful there.
-fn without_node(machine: DynamicObject) -> Option<Host> {
-    let addresses = machine.data.pointer("/status/addresses").and_then(Value::as_array)?;
-    let internal = addresses.iter().find(|address| address["type"] == "InternalIP")?;
-    let role = machine.metadata.labels.as_ref().and_then(|labels| labels.get(ROLE_OF_MACHINE));
-    let name = machine.metadata.name?;
+fn without_node(machine: &Machine<Whole>) -> Option<Host> {
+    let internal = internal(&machine.status.addresses)?;
+    let name = text(machine.metadata.name.as_str())?;
     Some(Host {
-        uid: machine.metadata.uid?,
-        control_plane: role.is_some_and(|role| role == "master"),
+        uid: text(machine.metadata.uid.as_str())?,
+        control_plane: machine.role() == "master",
         ready: false,
-        address: internal["address"].as_str().map(str::to_owned),
+        address: text(internal.address.as_str()),
         machine: Some(name.clone()),
         name,
     })
@@ -138,7 +133,10 @@ mod tests {
 
     use super::*;
 
-    fn node(name: &str, annotation: Option<&str>) -> Node {
+    const MACHINE_OF_NODE: &str = "machine.openshift.io/machine";
+    const ROLE_OF_MACHINE: &str = "machine.openshift.io/cluster-api-machine-role";
+
+    fn node(name: &str, annotation: Option<&str>) -> Node<Whole> {
         let mut node = json!({
             "metadata": {"name": name, "uid": format!("node-{name}"), "labels": {"node-role.kubernetes.io/worker": ""}},
             "status": {"addresses": [{"type": "Hostname", "address": name}, {"type": "InternalIP", "address": "10.0.0.9"}],
@@ -150,9 +148,8 @@ mod tests {
         serde_json::from_value(node).unwrap()
     }
 
-    fn machine(name: &str, node: Option<&str>) -> DynamicObject {
+    fn machine(name: &str, node: Option<&str>) -> Machine<Whole> {
         let object = json!({
-            "apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine",
             "metadata": {"name": name, "uid": format!("machine-{name}"), "labels": {ROLE_OF_MACHINE: "master"}},
             "status": {"addresses": [{"type": "InternalIP", "address": "10.0.0.7"}],
                 "nodeRef": node.map(|node| json!({"name": node}))},
@@ -166,7 +163,7 @@ mod tests {
             vec![node("b", None), node("a", Some("openshift-machine-api/machine-a")), node("c", None)];
         let machines =
             vec![machine("machine-a", None), machine("machine-b", Some("b")), machine("late", None)];
-        let found = join_nodes_and_machines(nodes, machines);
+        let found = join_nodes_and_machines(&nodes, &machines);
         let told: Vec<_> = found.iter().map(|host| (host.name.as_str(), host.uid.as_str())).collect();
         assert_eq!(
             told,
@@ -183,10 +180,9 @@ mod tests {
 
     #[test]
     fn what_lacks_a_name_or_an_address_is_left_out() {
-        let mut nameless = node("x", None);
-        nameless.metadata.name = None;
+        let nameless = node("", None);
         let mut lost = machine("lost", None);
-        lost.data = json!({"status": {"addresses": "none"}});
-        assert!(join_nodes_and_machines(vec![nameless], vec![lost]).is_empty());
+        lost.status.addresses.clear();
+        assert!(join_nodes_and_machines(&[nameless], &[lost]).is_empty());
     }
 }

@@ -7,7 +7,7 @@ mod exec;
 mod hosts;
 pub mod kubeconfig;
 pub mod lean;
-pub mod namespaces;
+mod list;
 mod pods;
 mod port_forward;
 pub mod write;

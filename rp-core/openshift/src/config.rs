@@ -1,4 +1,5 @@
-//! Configuration objects of which a cluster has one: infrastructure, network, proxy, DNS.
+//! Configuration objects of which a cluster has one: infrastructure, network, proxy, DNS, ingress, console, image
+//! registry.
 
 use serde::Deserialize;
 
@@ -155,4 +156,63 @@ pub struct DnsSpec {
     /// Only the number of servers is read.
     #[serde(deserialize_with = "member")]
     pub servers: Length,
+}
+
+/// `ingresses.config.openshift.io/cluster`.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default, bound = "")]
+pub struct Ingress<R: Reader> {
+    #[serde(deserialize_with = "object")]
+    pub spec: DomainSpec<R>,
+}
+
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default, bound = "")]
+pub struct DomainSpec<R: Reader> {
+    /// Applications are below it.
+    pub domain: R::Text<253>,
+}
+
+/// `consoles.config.openshift.io/cluster`.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default, bound = "")]
+pub struct Console<R: Reader> {
+    #[serde(deserialize_with = "object")]
+    pub status: ConsoleStatus<R>,
+}
+
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default, bound = "")]
+pub struct ConsoleStatus<R: Reader> {
+    #[serde(rename = "consoleURL")]
+    pub url: R::Text<2048>,
+}
+
+/// `configs.imageregistry.operator.openshift.io/cluster`.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default, bound = "")]
+pub struct ImageRegistry<R: Reader> {
+    #[serde(deserialize_with = "object")]
+    pub spec: ImageRegistrySpec<R>,
+}
+
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default, bound = "")]
+pub struct ImageRegistrySpec<R: Reader> {
+    #[serde(deserialize_with = "object")]
+    pub storage: ImageStorage<R>,
+}
+
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default, bound = "")]
+pub struct ImageStorage<R: Reader> {
+    #[serde(deserialize_with = "object")]
+    pub azure: StorageAccount<R>,
+}
+
+/// Where the images are.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default, bound = "", rename_all = "camelCase")]
+pub struct StorageAccount<R: Reader> {
+    pub account_name: R::Text<64>,
 }

@@ -1,4 +1,4 @@
-//! Ingress controllers and the services of routers.
+//! Ingress controllers, the services of routers, and routes.
 
 use serde::Deserialize;
 
@@ -118,4 +118,18 @@ impl<R: Reader> Service<R> {
         use crate::reader::TextValue as _;
         self.status.load_balancer.ingress.first().map(|address| address.ip.as_str())
     }
+}
+
+/// `routes.route.openshift.io`.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default, bound = "")]
+pub struct Route<R: Reader> {
+    #[serde(deserialize_with = "object")]
+    pub spec: RouteSpec<R>,
+}
+
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default, bound = "")]
+pub struct RouteSpec<R: Reader> {
+    pub host: R::Text<253>,
 }

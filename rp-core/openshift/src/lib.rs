@@ -13,8 +13,10 @@ mod event;
 mod hive;
 mod ingress;
 pub mod lenient;
+mod list;
 mod machine;
 mod meta;
+pub mod namespaces;
 mod node;
 mod operator;
 mod pod;
@@ -31,34 +33,41 @@ mod workload;
 
 pub use aro::{AroCluster, AroSpec, AroStatus, Banner};
 pub use config::{
-    AzurePlatform, Cidr, Dns, DnsSpec, Empty, Infrastructure, InfrastructureStatus, Network, NetworkSpec,
-    NetworkStatus, PlatformStatus, Proxy, ProxyHosts,
+    AzurePlatform, Cidr, Console, ConsoleStatus, Dns, DnsSpec, DomainSpec, Empty, ImageRegistry,
+    ImageRegistrySpec, ImageStorage, Infrastructure, InfrastructureStatus, Ingress, Network, NetworkSpec,
+    NetworkStatus, PlatformStatus, Proxy, ProxyHosts, StorageAccount,
 };
 pub use etcd::{Etcd, EtcdNode, EtcdStatus};
 pub use event::{Event, EventSeries, EventSource, InvolvedObject};
 pub use hive::{ClusterSync, HiveDeployment, SyncSet, SyncStatus};
 pub use ingress::{
     Address, Addresses, IngressController, IngressSpec, IngressStatus, LoadBalancer, PublishingStrategy,
-    SecretName, Service, ServiceStatus,
+    Route, RouteSpec, SecretName, Service, ServiceStatus,
 };
 pub use lenient::{Int, Length, Pairs, Present, Text, Texts, Time, WholeText};
+pub use list::{List, ListMeta, Object, ObjectStatus};
 pub use machine::{
     ControlPlaneMachineSet, ControlPlaneSpec, FailureDomain, FailureDomains, LastOperation, Machine,
     MachineSet, MachineSetSpec, MachineSetStatus, MachineSpec, MachineStatus, MachineTemplate,
     ProviderStatus, SetTemplate, SetTemplateSpec, TemplateMeta, UpdateStrategy,
 };
 pub use meta::{Condition, Conditions, Labels, Meta, NameOnly, OwnerReference, Status, condition, status_of};
-pub use node::{Capacity, MainRole, Node, NodeAddress, NodeInfo, NodeSpec, NodeStatus, Taint};
+pub use node::{
+    AttachedVolume, Capacity, MainRole, Node, NodeAddress, NodeInfo, NodeSpec, NodeStatus, Taint,
+};
 pub use operator::{ClusterOperator, OperandVersion, OperatorState, OperatorStatus, RelatedObject};
 pub use pod::{
-    ContainerPair, ContainerSpec, ContainerState, ContainerStates, ContainerStatus, Pod, PodSpec, PodStatus,
-    StateDetail,
+    ContainerPair, ContainerPort, ContainerSpec, ContainerState, ContainerStates, ContainerStatus, Pod,
+    PodSpec, PodStatus, StateDetail,
 };
 pub use pool::{Pool, PoolSpec, PoolStatus};
-pub use provider::{ManagedDisk, OsDisk, Provider, ProviderSpec, SecurityProfile, SetId};
+pub use provider::{ManagedDisk, OsDisk, Provider, ProviderSpec, SecurityProfile, SetId, UserDataSecret};
 pub use quantity::Quantity;
 pub use reader::{Member, Reader, Skipped, TextValue, Whole};
-pub use secret::{CertificateData, Credentials, CredentialsData, SecretCertificate};
+pub use secret::{
+    CertificateData, CloudProvider, CloudProviderData, Credentials, CredentialsData, PullSecret,
+    PullSecretData, SecretCertificate,
+};
 pub use version::{
     ClusterVersion, ConditionalUpdate, HistoryEntry, Release, Risk, VersionSpec, VersionStatus,
 };

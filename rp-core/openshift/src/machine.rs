@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use crate::lenient::{Int, Time, member, object};
 use crate::meta::{Condition, Labels, Meta, NameOnly};
+use crate::node::NodeAddress;
 use crate::provider::Provider;
 use crate::reader::{Reader, Whole};
 
@@ -45,6 +46,8 @@ pub struct MachineStatus<R: Reader> {
     #[serde(deserialize_with = "object")]
     pub last_operation: LastOperation<R>,
     #[serde(deserialize_with = "member")]
+    pub addresses: R::More<Vec<NodeAddress<R>>>,
+    #[serde(deserialize_with = "member")]
     pub conditions: R::More<Vec<Condition<R>>>,
 }
 
@@ -54,6 +57,9 @@ pub struct ProviderStatus<R: Reader> {
     /// What the provider says of the virtual machine, e.g. `Running`.
     #[serde(deserialize_with = "member")]
     pub vm_state: R::More<R::Text<64>>,
+    /// How the virtual machine was made, or why not.
+    #[serde(deserialize_with = "member")]
+    pub conditions: R::More<Vec<Condition<R>>>,
 }
 
 #[derive(Debug, Default, Clone, Deserialize)]
@@ -154,7 +160,7 @@ impl<R: Reader> MachineSet<R> {
 impl MachineSet<Whole> {
     /// The role of its machines, mostly `worker` or `infra`: its own label, else that of its template.
     pub fn role(&self) -> &str {
-        let own = self.metadata.labels.get(TYPE);
+        let own = self.metadata.labels.get(TYPE).filter(|role| !role.is_empty());
         own.or_else(|| self.spec.template.metadata.labels.get(TYPE)).unwrap_or_default()
     }
 

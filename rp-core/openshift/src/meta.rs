@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use crate::lenient::{Int, LenientVisitor, SerdeAdapter, Time, member};
+use crate::lenient::{Int, LenientVisitor, SerdeAdapter, Texts, Time, member};
 use crate::reader::{Member, Reader, TextValue as _};
 
 /// Labels or annotations that a reader keeps of one object.
@@ -19,6 +19,10 @@ const MOST_LABELS: usize = 2_000;
 pub struct Meta<R: Reader> {
     pub name: R::Text<253>,
     pub namespace: R::Text<253>,
+    #[serde(deserialize_with = "member")]
+    pub uid: R::More<R::Text<64>>,
+    #[serde(deserialize_with = "member")]
+    pub resource_version: R::More<R::Text<64>>,
     pub generation: Int,
     #[serde(deserialize_with = "member")]
     pub labels: Labels<R>,
@@ -30,12 +34,15 @@ pub struct Meta<R: Reader> {
     pub deletion_timestamp: R::More<Time>,
     #[serde(deserialize_with = "member")]
     pub owner_references: R::More<Vec<OwnerReference<R>>>,
+    #[serde(deserialize_with = "member")]
+    pub finalizers: R::More<Texts<R::Text<253>>>,
 }
 
 /// One of `metadata.ownerReferences`.
 #[derive(Debug, Default, Clone, Deserialize)]
-#[serde(default, bound = "")]
+#[serde(default, bound = "", rename_all = "camelCase")]
 pub struct OwnerReference<R: Reader> {
+    pub api_version: R::Text<253>,
     pub kind: R::Text<253>,
     pub name: R::Text<253>,
 }
@@ -158,6 +165,9 @@ pub struct Condition<R: Reader> {
     pub status: R::Text<64>,
     pub reason: R::Text<253>,
     pub message: R::Text<1024>,
+    /// Of nodes.
+    #[serde(deserialize_with = "member")]
+    pub last_heartbeat_time: R::More<Time>,
     #[serde(deserialize_with = "member")]
     pub last_transition_time: R::More<Time>,
 }

@@ -3,9 +3,8 @@
 use serde::Deserialize;
 use serde::de::Deserializer;
 
-use crate::lenient::{Length, Time, member, object};
+use crate::lenient::{Time, member, object};
 use crate::meta::{Condition, Meta, Status, status_of};
-use crate::quantity::Quantity;
 use crate::reader::{Member, Reader};
 
 /// `nodes`.
@@ -51,13 +50,13 @@ pub struct NodeStatus<R: Reader> {
     #[serde(deserialize_with = "object")]
     pub node_info: NodeInfo<R>,
     #[serde(deserialize_with = "member")]
-    pub capacity: R::More<Capacity>,
+    pub capacity: R::More<Capacity<R>>,
     #[serde(deserialize_with = "member")]
-    pub allocatable: R::More<Capacity>,
+    pub allocatable: R::More<Capacity<R>>,
     #[serde(deserialize_with = "member")]
     pub addresses: R::More<Vec<NodeAddress<R>>>,
     #[serde(deserialize_with = "member")]
-    pub volumes_attached: R::More<Length>,
+    pub volumes_attached: R::More<Vec<AttachedVolume<R>>>,
 }
 
 #[derive(Debug, Default, Clone, Deserialize)]
@@ -72,24 +71,32 @@ pub struct NodeInfo<R: Reader> {
     pub container_runtime_version: R::More<R::Text<253>>,
 }
 
-/// What a node has or can give.
-#[derive(Debug, Default, Clone, Copy, Deserialize)]
-#[serde(default)]
-pub struct Capacity {
-    pub cpu: Quantity,
-    pub memory: Quantity,
+/// What a node has or can give: quantities, as they are written ([`crate::Quantity::parse`]).
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default, bound = "")]
+pub struct Capacity<R: Reader> {
+    pub cpu: R::Text<64>,
+    pub memory: R::Text<64>,
     #[serde(rename = "ephemeral-storage")]
-    pub ephemeral_storage: Quantity,
-    pub pods: Quantity,
+    pub ephemeral_storage: R::Text<64>,
+    pub pods: R::Text<64>,
 }
 
-impl Member for Capacity {
+impl<R: Reader> Member for Capacity<R> {
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         object(deserializer)
     }
 }
 
-/// One of `status.addresses`.
+/// One of `status.volumesAttached`.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default, bound = "", rename_all = "camelCase")]
+pub struct AttachedVolume<R: Reader> {
+    pub name: R::Text<512>,
+    pub device_path: R::Text<512>,
+}
+
+/// One of `status.addresses`, of a node or a machine.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(default, bound = "")]
 pub struct NodeAddress<R: Reader> {

@@ -26,6 +26,9 @@ pub struct PodSpec<R: Reader> {
     pub containers: R::More<Vec<ContainerSpec<R>>>,
     #[serde(deserialize_with = "member")]
     pub init_containers: R::More<Vec<ContainerSpec<R>>>,
+    /// Added to a running pod, for debugging.
+    #[serde(deserialize_with = "member")]
+    pub ephemeral_containers: R::More<Vec<ContainerSpec<R>>>,
 }
 
 /// A container as the specification has it.
@@ -34,6 +37,16 @@ pub struct PodSpec<R: Reader> {
 pub struct ContainerSpec<R: Reader> {
     pub name: R::Text<253>,
     pub image: R::Text<512>,
+    #[serde(deserialize_with = "member")]
+    pub ports: Vec<ContainerPort<R>>,
+}
+
+/// One of a container's `ports`.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default, bound = "", rename_all = "camelCase")]
+pub struct ContainerPort<R: Reader> {
+    pub name: R::Text<64>,
+    pub container_port: Int,
 }
 
 #[derive(Debug, Default, Clone, Deserialize)]

@@ -124,6 +124,7 @@ any_case!(
         subnet: "subnet" => R::More<R::Text<128>>,
         public_load_balancer: "publicLoadBalancer" => R::More<R::Text<253>>,
         os_disk: "osDisk" => R::More<OsDisk<R>>,
+        user_data_secret: "userDataSecret" => R::More<UserDataSecret<R>>,
         security_profile: "securityProfile" => R::More<SecurityProfile<R>>,
     }
 );
@@ -146,6 +147,13 @@ any_case!(
     /// The id of a disk encryption set.
     SetId {
         id: "id" => R::Text<512>,
+    }
+);
+
+any_case!(
+    /// Of the secret with the first configuration of a machine, in its own namespace.
+    UserDataSecret {
+        name: "name" => R::Text<253>,
     }
 );
 

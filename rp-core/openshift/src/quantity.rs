@@ -1,10 +1,5 @@
 //! Quantities of Kubernetes.
 
-use serde::de::{Deserialize, DeserializeSeed as _, Deserializer};
-
-use crate::lenient::{LenientVisitor, SerdeAdapter};
-use crate::reader::Member;
-
 /// A quantity, e.g. `3500m` or `16Ki`.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Quantity {
@@ -54,34 +49,4 @@ fn millis(text: &str) -> Option<i64> {
         }
     };
     Some((number * factor * 1000.0).round() as i64)
-}
-
-struct AsQuantity;
-
-impl LenientVisitor<'_> for AsQuantity {
-    type Out = Quantity;
-
-    fn nothing(self) -> Quantity {
-        Quantity::default()
-    }
-
-    fn text(self, text: &str) -> Quantity {
-        Quantity::parse(text)
-    }
-
-    fn int(self, int: i64) -> Quantity {
-        Quantity { millis: Some(int.saturating_mul(1000)), units: Some(int) }
-    }
-}
-
-impl<'de> Deserialize<'de> for Quantity {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        SerdeAdapter(AsQuantity).deserialize(deserializer)
-    }
-}
-
-impl Member for Quantity {
-    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::deserialize(deserializer)
-    }
 }

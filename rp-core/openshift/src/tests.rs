@@ -157,7 +157,8 @@ fn provider_specs_are_read_in_any_case() {
 #[test]
 fn sets_have_a_role_and_bounds() {
     let set: MachineSet<Whole> = read(json!({
-        "metadata": {"annotations": {"machine.openshift.io/cluster-api-autoscaler-node-group-min-size": "1",
+        "metadata": {"labels": {"machine.openshift.io/cluster-api-machine-type": ""},
+            "annotations": {"machine.openshift.io/cluster-api-autoscaler-node-group-min-size": "1",
             "machine.openshift.io/cluster-api-autoscaler-node-group-max-size": "9"}},
         "spec": {"template": {"metadata": {"labels": {"machine.openshift.io/cluster-api-machine-type": "infra"}}}}}));
     assert_eq!((set.role(), set.desired(), set.autoscaled()), ("infra", 1, Some((1, 9))));
@@ -203,14 +204,15 @@ fn quantities_are_those_of_kubernetes() {
     ] {
         assert_eq!(Quantity::parse(text).millis, millis, "{text}");
     }
-    let capacity: Capacity =
+    let capacity: Capacity<Whole> =
         read(json!({"memory": "16393244Ki", "pods": "250", "cpu": 7, "ephemeral-storage": ["x"]}));
-    assert_eq!(capacity.memory.units, Some(16_393_244 * 1024));
+    let of = |text: &WholeText| Quantity::parse(text.as_str());
+    assert_eq!(of(&capacity.memory).units, Some(16_393_244 * 1024));
     assert_eq!(
-        (capacity.pods.units, capacity.cpu.units, capacity.cpu.millis),
+        (of(&capacity.pods).units, of(&capacity.cpu).units, of(&capacity.cpu).millis),
         (Some(250), Some(7), Some(7_000))
     );
-    assert_eq!(capacity.ephemeral_storage, Quantity::default());
+    assert_eq!(of(&capacity.ephemeral_storage), Quantity::default());
 }
 
 #[test]
@@ -222,6 +224,32 @@ fn members_of_wrong_types_count_as_absent() {
     assert_eq!((node.metadata.name.as_str(), node.metadata.generation.0), ("7", Some(12)));
     assert_eq!((node.status.conditions.len(), node.status.conditions[0].kind.as_str()), (1, "true"));
     assert!(node.metadata.creation_timestamp.0.is_none());
+}
+
+#[test]
+fn a_list_needs_items_and_says_where_it_goes_on() {
+    let list: List<Object<Whole>> = read(
+        json!({"metadata": {"continue": "next", "remainingItemCount": 7}, "items": [3,
+        {"metadata": {"uid": "u", "resourceVersion": "9", "finalizers": ["f", ""]}, "status": {"conditions": [{"type": "A"}]}}]}),
+    );
+    assert_eq!((list.metadata.token.as_str(), list.metadata.remaining_item_count.0), ("next", Some(7)));
+    let [object] = list.items.as_slice() else { unreachable!() };
+    let meta = &object.metadata;
+    assert_eq!((meta.uid.as_str(), meta.resource_version.as_str(), meta.finalizers.len()), ("u", "9", 1));
+    assert_eq!(object.status.conditions.as_ref().map(Vec::len), Some(1));
+    assert!(read::<List<Object<Brief>>>(json!({"items": null})).items.is_empty());
+    assert!(serde_json::from_str::<List<Object<Brief>>>("{}").is_err());
+}
+
+#[test]
+fn values_of_secrets_never_print_and_may_be_of_another_type() {
+    let pull: PullSecret<Whole> = read(json!({"type": "x", "data": {".dockerconfigjson": "e30="}}));
+    assert_eq!(pull.data.config.as_ref().map(|config| config.expose().as_str()), Some("e30="));
+    assert!(!format!("{pull:?}").contains("e30="));
+    let odd: PullSecret<Whole> = read(json!({"immutable": true, "data": {".dockerconfigjson": [1]}}));
+    assert!(odd.immutable && odd.data.config.is_none());
+    let cloud: CloudProvider<Whole> = read(json!({"data": {"cloud-config": 7}}));
+    assert!(cloud.data.config.is_none());
 }
 
 fn read_any(object: &Value) {

@@ -1,15 +1,21 @@
 //! An object as key-values: what every object has, its conditions, and the rest as a tree.
 
 use rp_base::Timestamp;
+use rp_openshift::lenient::maybe;
+use rp_openshift::{Event, Labels, List, Object, OwnerReference, Whole, WholeText};
 use serde_json::Value;
 use web::{Badge, Condition, EventLine, Link, Node, ObjectDescription, Tone};
 
-use super::kinds::Kinds;
-use super::names::{ObjectName, page_of};
+use crate::objects::kinds::Kinds;
+use crate::objects::names::{ObjectName, page_of};
 
 /// Labels, annotations, conditions and elements of a list that are shown.
 const MOST_PAIRS: usize = 200;
 const MOST_CONDITIONS: usize = 200;
+const MOST_OWNERS: usize = 20;
+const MOST_FINALIZERS: usize = 50;
+/// Characters of an event's message.
+const MOST_MESSAGE: usize = 2_000;
 /// Values of a tree.
 const MOST_LEAVES: usize = 3_000;
 /// Characters of a value before it is cut where it is shown: enough to tell its size.
@@ -17,11 +23,30 @@ const LONGEST: usize = 2 * 1024 * 1024;
 
 /// Reads an object. `base` is the path of the cluster's pages.
 pub fn describe(object: &Value, kinds: Option<&Kinds>, base: &str) -> ObjectDescription {
-    let text = |at: &str| object.pointer(at).map(plain).unwrap_or_default();
-    let mut left_out = 0;
+    let read: Object<Whole> = maybe(object).ok().flatten().unwrap_or_default();
+    let (meta, mut left_out) = (&read.metadata, 0);
+    let conditions = conditions(&read, &mut left_out);
+    ObjectDescription {
+        created: meta.creation_timestamp.0.map(Timestamp::seconds),
+        deleting: meta.deletion_timestamp.0.map(Timestamp::seconds),
+        resource_version: shown(&meta.resource_version),
+        uid: shown(&meta.uid),
+        generation: meta.generation.0.map(|generation| generation.to_string()).unwrap_or_default(),
+        owners: owners(&read, kinds, base),
+        finalizers: meta.finalizers.iter().take(MOST_FINALIZERS).map(shown).collect(),
+        labels: pairs(&meta.labels, &mut left_out),
+        annotations: pairs(&meta.annotations, &mut left_out),
+        members: members(object, !conditions.is_empty()),
+        conditions,
+        left_out,
+        ..ObjectDescription::default()
+    }
+}
+
+/// What is no metadata, as trees: the specification first, then the status. Conditions that are shown by themselves are
+/// left out of it.
+fn members(object: &Value, has_conditions: bool) -> Vec<(String, Node)> {
     let mut budget = MOST_LEAVES;
-    let conditions = conditions(object, &mut left_out);
-    let mut members = Vec::new();
     let rest = object.as_object().into_iter().flatten();
     let known = ["apiVersion", "kind", "metadata"];
     let mut all: Vec<(&String, &Value)> = rest.filter(|(name, _)| !known.contains(&name.as_str())).collect();
@@ -30,70 +55,46 @@ pub fn describe(object: &Value, kinds: Option<&Kinds>, base: &str) -> ObjectDesc
         "status" => 1,
         _ => 2,
     });
-    for (name, value) in all {
+    let tree = |(name, value): (&String, &Value)| {
         let mut value = value.clone();
         if name == "status"
-            && !conditions.is_empty()
+            && has_conditions
             && let Some(status) = value.as_object_mut()
         {
             status.remove("conditions");
         }
-        members.push((name.clone(), node(&value, &mut budget)));
-    }
-    ObjectDescription {
-        created: time(object.pointer("/metadata/creationTimestamp")),
-        deleting: time(object.pointer("/metadata/deletionTimestamp")),
-        resource_version: text("/metadata/resourceVersion"),
-        uid: text("/metadata/uid"),
-        generation: text("/metadata/generation"),
-        owners: owners(object, kinds, base),
-        finalizers: strings(object.pointer("/metadata/finalizers")),
-        labels: pairs(object.pointer("/metadata/labels"), &mut left_out),
-        annotations: pairs(object.pointer("/metadata/annotations"), &mut left_out),
-        conditions,
-        members,
-        left_out,
-        ..ObjectDescription::default()
-    }
+        (name.clone(), node(&value, &mut budget))
+    };
+    all.into_iter().map(tree).collect()
 }
 
 /// A scalar as text.
 fn plain(value: &Value) -> String {
     match value {
-        Value::String(text) => text.chars().take(LONGEST).collect(),
+        Value::String(text) => cut(text),
         Value::Null => String::new(),
         other => other.to_string(),
     }
 }
 
-pub fn time(value: Option<&Value>) -> Option<i64> {
-    value.and_then(Value::as_str).and_then(|text| Timestamp::parse(text).ok()).map(Timestamp::seconds)
+fn cut(text: &str) -> String {
+    text.chars().take(LONGEST).collect()
 }
 
-fn strings(value: Option<&Value>) -> Vec<String> {
-    value
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .take(50)
-        .map(str::to_owned)
-        .collect()
+fn shown(text: &WholeText) -> String {
+    cut(text.as_str())
 }
 
-fn pairs(value: Option<&Value>, left_out: &mut u64) -> Vec<(String, String)> {
-    let Some(members) = value.and_then(Value::as_object) else { return Vec::new() };
-    *left_out += u64::try_from(members.len().saturating_sub(MOST_PAIRS)).unwrap_or(0);
-    members.iter().take(MOST_PAIRS).map(|(name, value)| (name.clone(), plain(value))).collect()
+fn pairs(all: &Labels<Whole>, left_out: &mut u64) -> Vec<(String, String)> {
+    *left_out += u64::try_from(all.iter().count().saturating_sub(MOST_PAIRS)).unwrap_or(0);
+    all.iter().take(MOST_PAIRS).map(|(name, value)| (name.to_owned(), cut(value))).collect()
 }
 
-fn owners(object: &Value, kinds: Option<&Kinds>, base: &str) -> Vec<Link> {
-    let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default();
-    let all = object.pointer("/metadata/ownerReferences").and_then(Value::as_array).into_iter().flatten();
-    let link = |owner: &Value| {
-        let at = |name: &str| owner.get(name).and_then(Value::as_str).unwrap_or_default();
-        let (kind, name) = (at("kind"), at("name"));
-        let known = kinds.and_then(|kinds| kinds.of_object(at("apiVersion"), kind));
+fn owners(object: &Object<Whole>, kinds: Option<&Kinds>, base: &str) -> Vec<Link> {
+    let namespace = object.metadata.namespace.as_str();
+    let link = |owner: &OwnerReference<Whole>| {
+        let (kind, name) = (owner.kind.as_str(), owner.name.as_str());
+        let known = kinds.and_then(|kinds| kinds.of_object(owner.api_version.as_str(), kind));
         let by_kind = || {
             let known = known?;
             let rest = if known.namespaced { format!("{namespace}/{name}") } else { name.to_owned() };
@@ -106,26 +107,22 @@ fn owners(object: &Value, kinds: Option<&Kinds>, base: &str) -> Vec<Link> {
             page.map_or_else(|| format!("{base}/resources"), |page| format!("{base}/{page}")),
         )
     };
-    all.take(20).map(link).collect()
+    object.metadata.owner_references.iter().take(MOST_OWNERS).map(link).collect()
 }
 
 /// `status.conditions`, where they have the form that conditions have.
-pub fn conditions(object: &Value, left_out: &mut u64) -> Vec<Condition> {
-    let Some(all) = object.pointer("/status/conditions").and_then(Value::as_array) else { return Vec::new() };
+fn conditions(object: &Object<Whole>, left_out: &mut u64) -> Vec<Condition> {
+    let all = object.status.conditions.as_deref().unwrap_or_default();
     *left_out += u64::try_from(all.len().saturating_sub(MOST_CONDITIONS)).unwrap_or(0);
-    let shown = all.iter().take(MOST_CONDITIONS).filter(|each| each.get("type").is_some());
-    let condition = |each: &Value| {
-        let at = |name: &str| each.get(name).map(plain).unwrap_or_default();
-        let (kind, status) = (at("type"), at("status"));
-        Condition {
-            status: status_of(&kind, &status),
-            reason: at("reason"),
-            since: time(each.get("lastTransitionTime")),
-            message: at("message"),
-            kind,
-        }
+    let named = all.iter().take(MOST_CONDITIONS).filter(|each| !each.kind.is_empty());
+    let condition = |each: &rp_openshift::Condition<Whole>| Condition {
+        status: status_of(each.kind.as_str(), each.status.as_str()),
+        reason: shown(&each.reason),
+        since: each.last_transition_time.0.map(Timestamp::seconds),
+        message: shown(&each.message),
+        kind: shown(&each.kind),
     };
-    shown.map(condition).collect()
+    named.map(condition).collect()
 }
 
 /// Only a condition's name tells whether `True` is good; unknown names get no judgement.
@@ -186,39 +183,31 @@ pub fn node(value: &Value, budget: &mut usize) -> Node {
 }
 
 /// Events of the core, newest first. `base` is the path of the cluster's pages.
-pub fn events(answer: &Value, base: &str, most: usize) -> Vec<EventLine> {
-    let items = answer.get("items").and_then(Value::as_array).into_iter().flatten();
-    let mut all: Vec<EventLine> = items
-        .map(|event| {
-            let at = |path: &str| event.pointer(path).and_then(Value::as_str).unwrap_or_default();
-            let seen = time(event.pointer("/series/lastObservedTime"))
-                .or_else(|| time(event.get("lastTimestamp")))
-                .or_else(|| time(event.get("eventTime")))
-                .or_else(|| time(event.pointer("/metadata/creationTimestamp")));
-            let first =
-                time(event.get("firstTimestamp")).filter(|first| seen.is_some_and(|seen| *first < seen));
-            let count = event.pointer("/series/count").or_else(|| event.get("count")).and_then(Value::as_u64);
-            let (kind, namespace, name) =
-                (at("/involvedObject/kind"), at("/involvedObject/namespace"), at("/involvedObject/name"));
-            let page = page_of(kind, namespace, name).map(|page| format!("{base}/{page}"));
-            let source = [at("/source/component"), at("/reportingComponent")];
-            EventLine {
-                at: seen,
-                first,
-                count: count.unwrap_or(1),
-                warning: at("/type") == "Warning",
-                kind: kind.to_owned(),
-                object: Link::new(name, page.unwrap_or_default()),
-                namespace: namespace.to_owned(),
-                reason: at("/reason").to_owned(),
-                message: at("/message").chars().take(2_000).collect(),
-                source: source.into_iter().find(|text| !text.is_empty()).unwrap_or_default().to_owned(),
-            }
-        })
-        .collect();
+pub fn events(list: &List<Event<Whole>>, base: &str, most: usize) -> Vec<EventLine> {
+    let mut all: Vec<EventLine> = list.items.iter().map(|event| event_line(event, base)).collect();
     all.sort_by_key(|event| std::cmp::Reverse(event.at));
     all.truncate(most);
     all
+}
+
+fn event_line(event: &Event<Whole>, base: &str) -> EventLine {
+    let seen = event.last().map(Timestamp::seconds);
+    let first = event.first_timestamp.0.map(Timestamp::seconds);
+    let about = &event.involved_object;
+    let (kind, namespace, name) = (about.kind.as_str(), about.namespace.as_str(), about.name.as_str());
+    let page = page_of(kind, namespace, name).map(|page| format!("{base}/{page}"));
+    EventLine {
+        at: seen,
+        first: first.filter(|first| seen.is_some_and(|seen| *first < seen)),
+        count: u64::try_from(event.times()).unwrap_or(1),
+        warning: event.kind.as_str() == "Warning",
+        kind: kind.to_owned(),
+        object: Link::new(name, page.unwrap_or_default()),
+        namespace: namespace.to_owned(),
+        reason: event.reason.as_str().to_owned(),
+        message: event.message.as_str().chars().take(MOST_MESSAGE).collect(),
+        source: event.reporter().to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -259,6 +248,23 @@ mod tests {
         ] {
             let _ = describe(&odd, None, "/base");
         }
+    }
+
+    #[test]
+    fn events_come_newest_first() {
+        let list = json!({ "items": [
+            { "type": "Normal", "reason": "Pulled", "count": 3, "source": { "component": "kubelet" },
+                "firstTimestamp": "2026-01-01T00:00:00Z", "lastTimestamp": "2026-01-02T00:00:00Z",
+                "involvedObject": { "kind": "Pod", "namespace": "a", "name": "b" } },
+            { "type": "Warning", "eventTime": "2026-01-03T00:00:00Z", "reportingComponent": "x" }, 7,
+        ] });
+        let all = events(&serde_json::from_value(list).unwrap(), "/base", 10);
+        assert_eq!(all.len(), 2);
+        assert!(all[0].warning && all[0].first.is_none());
+        assert_eq!((all[0].source.as_str(), all[0].count), ("x", 1));
+        assert!(!all[1].warning && all[1].first < all[1].at);
+        assert_eq!((all[1].source.as_str(), all[1].count), ("kubelet", 3));
+        assert_eq!(all[1].object.href, "/base/pods/a/b");
     }
 
     #[test]

@@ -1,70 +1,24 @@
 //! Which kinds a cluster serves: its aggregated discovery (Kubernetes 1.26 and later), else group by group.
 
-use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use parking_lot::Mutex;
 use portal_session::context::Context;
 use portal_session::fault::Fault;
 use rp_access::ActiveGrant;
 use rp_documents::ResourceId;
 use serde_json::Value;
-use tokio::time::Instant;
 
-use super::names::{KindName, is_dns};
+use crate::objects::kinds::{Kind, Kinds};
+use crate::objects::names::{KindName, is_dns};
 use crate::state::PortalState;
 
-/// A cluster's kinds change with an update.
-const KEEP: Duration = Duration::from_secs(300);
-/// Clusters whose kinds are kept.
-const MOST_CLUSTERS: usize = 200;
 /// Kinds of one cluster.
 const MOST_KINDS: usize = 3_000;
 /// Groups asked one by one.
 const MOST_GROUPS: usize = 300;
 const AT_ONCE: usize = 6;
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
-
-/// One kind, in the version that the cluster prefers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kind {
-    pub name: KindName,
-    pub kind: String,
-    pub short: Vec<String>,
-    pub namespaced: bool,
-    pub listable: bool,
-}
-
-/// What a cluster serves.
-#[derive(Debug, Default)]
-pub struct Kinds {
-    /// By group and kind.
-    pub kinds: Vec<Kind>,
-    /// Groups that did not answer.
-    pub missing: Vec<String>,
-}
-
-/// Kinds by cluster, for some minutes.
-#[derive(Debug, Default)]
-pub struct Discovered(Mutex<HashMap<ResourceId, (Instant, Arc<Kinds>)>>);
-
-impl Kinds {
-    pub fn find(&self, name: &KindName) -> Option<&Kind> {
-        self.kinds.iter().find(|kind| kind.name == *name).or_else(|| {
-            let same = |kind: &&Kind| kind.name.group == name.group && kind.name.plural == name.plural;
-            self.kinds.iter().find(same)
-        })
-    }
-
-    /// The kind that an object names by `apiVersion` and `kind`.
-    pub fn of_object(&self, api_version: &str, kind: &str) -> Option<&Kind> {
-        let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
-        let all = || self.kinds.iter().filter(|each| each.name.group == group && each.kind == kind);
-        all().find(|each| each.name.version == version).or_else(|| all().next())
-    }
-}
 
 /// The kinds of a cluster.
 ///
@@ -76,20 +30,12 @@ pub async fn discover(
     live: &Arc<ActiveGrant>,
     id: &ResourceId,
 ) -> Result<Arc<Kinds>, Fault> {
-    let kept = state
-        .model
-        .discovered
-        .0
-        .lock()
-        .get(id)
-        .filter(|(at, _)| at.elapsed() < KEEP)
-        .map(|(_, kinds)| Arc::clone(kinds));
-    if let Some(kinds) = kept {
+    if let Some(kinds) = state.model.discovered.get(id) {
         return Ok(kinds);
     }
     let mut found = Kinds::default();
     for root in ["/api", "/apis"] {
-        let answer = super::json(context, state, live, root, AGGREGATED).await?;
+        let answer: Value = super::json(context, state, live, root, AGGREGATED).await?;
         if answer.get("kind").and_then(Value::as_str) == Some("APIGroupDiscoveryList") {
             aggregated(&answer, &mut found);
         } else {
@@ -101,13 +47,7 @@ pub async fn discover(
     });
     found.kinds.truncate(MOST_KINDS);
     let found = Arc::new(found);
-    let mut all = state.model.discovered.0.lock();
-    if all.len() >= MOST_CLUSTERS {
-        all.retain(|_, (at, _)| at.elapsed() < KEEP);
-    }
-    if all.len() < MOST_CLUSTERS && found.missing.is_empty() {
-        all.insert(id.clone(), (Instant::now(), Arc::clone(&found)));
-    }
+    state.model.discovered.keep(id, &found);
     Ok(found)
 }
 
@@ -201,7 +141,7 @@ async fn one_by_one(
     let asked = futures_util::stream::iter(all).map(|(group, version)| async move {
         let path =
             if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
-        let answer = super::json(context, state, live, &path, "application/json").await;
+        let answer = super::json::<Value>(context, state, live, &path, "application/json").await;
         (group, version, answer)
     });
     let answers: Vec<_> = asked.buffered(AT_ONCE).collect().await;

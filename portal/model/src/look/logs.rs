@@ -7,11 +7,11 @@ use http_body_util::BodyExt as _;
 use portal_session::context::Context;
 use portal_session::fault::Fault;
 use rp_access::ActiveGrant;
-use serde_json::Value;
+use rp_openshift::{ContainerSpec, Pod, Whole};
 use web::LogQuery;
 
-use super::names::{is_dns, is_segment};
 use super::text::Cleaner;
+use crate::objects::names::{is_dns, is_segment};
 use crate::state::PortalState;
 
 /// Lines of a page without scripts, at most and by itself.
@@ -142,28 +142,21 @@ pub async fn tail(
 }
 
 /// Containers of a pod: name and a word on it, those that run before the others at the end.
-pub fn containers(pod: &Value) -> Vec<(String, String)> {
-    let list = |at: &str| pod.pointer(at).and_then(Value::as_array).into_iter().flatten();
-    let name = |value: &Value| value.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let restarts = |wanted: &str| {
-        let mut all = list("/status/containerStatuses");
-        let found = all.find(|status| name(status) == wanted);
-        found.and_then(|status| status.get("restartCount")).and_then(Value::as_u64).unwrap_or(0)
-    };
-    let main = list("/spec/containers").map(|each| {
-        let name = name(each);
-        let word = match restarts(&name) {
-            0 => String::new(),
-            n => web::text::plural(n, "restart", "restarts"),
+pub fn containers(pod: &Pod<Whole>) -> Vec<(String, String)> {
+    let named = |spec: &ContainerSpec<Whole>, word: &str| (spec.name.as_str().to_owned(), word.to_owned());
+    let main = pod.containers().map(|(spec, status)| {
+        let restarts = status.map(|status| status.restart_count.or_zero());
+        let word = match restarts.and_then(|restarts| u64::try_from(restarts).ok()) {
+            None | Some(0) => String::new(),
+            Some(n) => web::text::plural(n, "restart", "restarts"),
         };
-        (name, word)
+        named(spec, &word)
     });
-    let init = list("/spec/initContainers").map(|each| (name(each), "init".to_owned()));
-    let debug = list("/spec/ephemeralContainers").map(|each| (name(each), "debug".to_owned()));
+    let init = pod.spec.init_containers.iter().map(|spec| named(spec, "init"));
+    let debug = pod.spec.ephemeral_containers.iter().map(|spec| named(spec, "debug"));
     let mut all: Vec<(String, String)> =
         main.chain(init).chain(debug).filter(|(name, _)| is_segment(name)).take(200).collect();
-    let default =
-        pod.pointer("/metadata/annotations/kubectl.kubernetes.io~1default-container").and_then(Value::as_str);
+    let default = pod.metadata.annotations.get("kubectl.kubernetes.io/default-container");
     if let Some(at) = all.iter().position(|(name, _)| Some(name.as_str()) == default) {
         all[..=at].rotate_right(1);
     }
@@ -216,10 +209,11 @@ mod tests {
             "spec": { "containers": [{ "name": "a" }, { "name": "b" }], "initContainers": [{ "name": "i" }, {}] },
             "status": { "containerStatuses": [{ "name": "a", "restartCount": 3 }] },
         });
-        let names: Vec<(String, String)> = containers(&pod);
+        let read = |pod| containers(&serde_json::from_value(pod).unwrap());
+        let names: Vec<(String, String)> = read(pod);
         assert_eq!(names[0].0, "b");
         assert_eq!(names[1], ("a".to_owned(), "3 restarts".to_owned()));
         assert_eq!(names[2], ("i".to_owned(), "init".to_owned()));
-        assert!(containers(&json!({ "spec": 7 })).is_empty());
+        assert!(read(json!({ "spec": 7 })).is_empty());
     }
 }

@@ -19,7 +19,9 @@ use crate::failure::Failure;
 use crate::manager::{Manager as _, Operation, Outcome};
 use crate::metrics::StepMetrics;
 use crate::step::{ConditionStatus, Step};
-use crate::{ClusterManager, InstallError, action, authorization_retrying, condition, convert};
+use crate::{
+    ClusterManager, InstallError, ProgressError, action, authorization_retrying, condition, convert,
+};
 
 pub(super) async fn fine(_: &Context) -> Result<(), StepError> {
     Ok(())
@@ -125,8 +127,8 @@ struct UnavailableRoleSets;
 
 #[async_trait::async_trait]
 impl RoleSets for UnavailableRoleSets {
-    async fn all(&self) -> Result<Vec<RoleSetDocument>, String> {
-        Err("the store is away".to_owned())
+    async fn all(&self) -> Result<Vec<RoleSetDocument>, ProgressError> {
+        Err(ProgressError::Store("the store is away".to_owned()))
     }
 }
 

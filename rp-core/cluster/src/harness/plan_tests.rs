@@ -20,7 +20,7 @@ fn public() -> PlanInputs {
         registry: true,
         deny_assignment: true,
         pull_secret: true,
-        task: String::new(),
+        task: plan::task_named(""),
         first_architecture: false,
         legacy_machine_config: true,
     }
@@ -51,7 +51,7 @@ fn private() -> PlanInputs {
 }
 
 fn task(mut inputs: PlanInputs, task: &str) -> PlanInputs {
-    task.clone_into(&mut inputs.task);
+    inputs.task = plan::task_named(task);
     inputs
 }
 
@@ -113,6 +113,14 @@ fn plans_are_as_reviewed() {
     assert!(wrong.is_empty(), "not as reviewed:\n{}", wrong.join("\n"));
     let files = std::fs::read_dir(&folder).unwrap().count();
     assert_eq!(files, all().len(), "a file of {} is of no plan", folder.display());
+}
+
+#[test]
+fn a_task_that_we_do_not_know_adds_no_steps() {
+    let steps =
+        |name: &str| shown(&plan::for_operation(Operation::AdminUpdate, Phase::Only, &task(public(), name)));
+    assert_eq!(steps("Later"), steps("OperatorUpdate"));
+    assert_eq!(steps(""), steps("Everything"));
 }
 
 #[test]

@@ -49,7 +49,7 @@ impl Context {
         if !document.is_workload_identity() {
             return Ok(Vec::new());
         }
-        let sets = self.env.role_sets.all().await.map_err(StepError::away)?;
+        let sets = self.env.role_sets.all().await?;
         Ok(roles_for(&needed_minors(&document), &sets)?)
     }
 }

@@ -12,6 +12,7 @@ use super::subnets::set_master_subnet_policies;
 use crate::context::Context;
 use crate::environment::GatewayRecord;
 use crate::errors::StepError;
+use crate::progress::ProgressError;
 use crate::templates::{base, network, versions};
 
 /// The service's own way to the cluster's API server and SSH.
@@ -73,9 +74,9 @@ pub(crate) async fn ensure_gateway_create(context: &Context) -> Result<(), StepE
         storage_suffix: document.storage_suffix().to_owned(),
         registry_account: document.registry_account(),
     };
-    if !gateways.create(&record).await.map_err(StepError::away)? {
+    if !gateways.create(&record).await? {
         // An earlier run of ours, or a link id that another cluster still has.
-        match gateways.get(&link_id).await.map_err(StepError::away)? {
+        match gateways.get(&link_id).await? {
             Some(known) if known.cluster.eq_ignore_ascii_case(&record.cluster) => {}
             Some(other) => {
                 return Err(StepError::other(format!(
@@ -83,7 +84,10 @@ pub(crate) async fn ensure_gateway_create(context: &Context) -> Result<(), StepE
                     other.cluster
                 )));
             }
-            None => return Err(StepError::away(format!("gateway record '{link_id}' has just gone"))),
+            None => {
+                let gone = format!("gateway record '{link_id}' has just gone");
+                return Err(ProgressError::Store(gone).into());
+            }
         }
     }
     let change = move |cluster: &mut OpenShiftCluster, by: Worker| {

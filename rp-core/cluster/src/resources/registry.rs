@@ -9,6 +9,7 @@ use rp_base::{Secret, Timestamp};
 use rp_documents::cluster::{ClusterSecret, Outcome, RegistryProfile, Worker};
 use rp_documents::{OpenShiftCluster, Sealed};
 use rp_kube::api_status;
+use rp_openshift::{PullSecret, Whole};
 use serde_json::{Value, json};
 
 use crate::context::Context;
@@ -102,7 +103,7 @@ pub(crate) async fn write_credentials(
     let auth = STANDARD.encode(format!("{name}:{}", password.expose()));
     retry_while_unavailable(context, || async {
         let operator = "openshift-azure-operator";
-        if kube.get(&format!("/api/v1/namespaces/{operator}")).await?.is_some() {
+        if kube.exists(&format!("/api/v1/namespaces/{operator}")).await? {
             let own = json!({"auths": {host: {"auth": auth}}}).to_string();
             let object = secret(operator, "cluster", CONFIG_TYPE, &[(CONFIG, &own)]);
             kube.ensure(&secrets(operator), &object).await?;
@@ -116,11 +117,11 @@ pub(crate) async fn write_credentials(
 async fn merge_pull_secret(kube: &Kube, host: &str, auth: &str) -> Result<(), StepError> {
     let namespace = "openshift-config";
     let path = format!("{}/pull-secret", secrets(namespace));
-    let found = kube.get(&path).await?;
-    let data = found.as_ref().and_then(|found| found["data"][CONFIG].as_str()).unwrap_or_default();
-    let usable = found
-        .as_ref()
-        .is_some_and(|found| found["type"] == CONFIG_TYPE && !data.is_empty() && found["immutable"] != true);
+    let found: Option<PullSecret<Whole>> = kube.get(&path).await?;
+    let data = found.as_ref().and_then(|found| found.data.config.as_ref());
+    let data = data.map_or("", |config| config.expose().as_str());
+    let fits = |found: &PullSecret<Whole>| found.kind.as_str() == CONFIG_TYPE && !found.immutable;
+    let usable = !data.is_empty() && found.as_ref().is_some_and(fits);
     let mut config: Value = STANDARD
         .decode(data)
         .ok()

@@ -118,18 +118,21 @@ impl MemoryGateways {
 
 #[async_trait]
 impl Gateways for MemoryGateways {
-    async fn get(&self, link_id: &str) -> Result<Option<GatewayRecord>, String> {
+    async fn get(&self, link_id: &str) -> Result<Option<GatewayRecord>, ProgressError> {
         Ok(self.all.lock().get(link_id).cloned())
     }
 
-    async fn create(&self, record: &GatewayRecord) -> Result<bool, String> {
+    async fn create(&self, record: &GatewayRecord) -> Result<bool, ProgressError> {
         let mut all = self.all.lock();
         let new = !all.contains_key(&record.link_id);
         all.entry(record.link_id.clone()).or_insert_with(|| record.clone());
-        if std::mem::take(&mut *self.silent.lock()) { Err("told to".to_owned()) } else { Ok(new) }
+        if std::mem::take(&mut *self.silent.lock()) {
+            return Err(ProgressError::Store("told to".to_owned()));
+        }
+        Ok(new)
     }
 
-    async fn delete(&self, link_id: &str) -> Result<(), String> {
+    async fn delete(&self, link_id: &str) -> Result<(), ProgressError> {
         self.all.lock().remove(link_id);
         Ok(())
     }
@@ -140,7 +143,7 @@ struct FixedRoleSets;
 
 #[async_trait]
 impl RoleSets for FixedRoleSets {
-    async fn all(&self) -> Result<Vec<RoleSetDocument>, String> {
+    async fn all(&self) -> Result<Vec<RoleSetDocument>, ProgressError> {
         let role = |operator: &str, id: &str, account: &str| {
             json!({"operatorName": operator, "roleDefinitionName": operator,
                 "roleDefinitionId": format!("/providers/Microsoft.Authorization/roleDefinitions/{id}"),
@@ -152,7 +155,8 @@ impl RoleSets for FixedRoleSets {
             role("disk-csi-driver", DISK_ROLE, "system:serviceaccount:openshift-cluster-csi-drivers:azure-disk-csi-driver"),
             role("image-registry", REGISTRY_ROLE, "system:serviceaccount:openshift-image-registry:registry"),
         ]}}});
-        serde_json::from_value(set).map(|set| vec![set]).map_err(|error| error.to_string())
+        let set = serde_json::from_value(set).map_err(|error| ProgressError::Store(error.to_string()))?;
+        Ok(vec![set])
     }
 }
 

@@ -88,8 +88,8 @@ impl ObjectHistory {
 mod tests {
     use serde_json::json;
 
-    use super::super::names::KindName;
     use super::*;
+    use crate::objects::names::KindName;
 
     #[test]
     fn states_are_kept_for_one_person_and_bounded() {
