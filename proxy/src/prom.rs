@@ -10,6 +10,7 @@ mod query_audit;
 mod tools;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Method, Response, header};
 use rp_audit::{Audit, AuditError};
@@ -28,6 +29,11 @@ pub use error::error_response;
 pub use query_audit::QueryAudit;
 pub use tools::{MetricsApi, MetricsApiParts};
 
+/// Longest query of a page: the portal answers every request within 30 s.
+const MOST_PAGE_TIME: Duration = Duration::from_secs(25);
+/// Longest query of one cluster in a fleet query.
+const MOST_FLEET_TIME: Duration = Duration::from_secs(60);
+
 /// What pages, tools and fleet queries may cost.
 #[derive(Debug, Clone, Copy)]
 pub struct PromLimits {
@@ -39,6 +45,23 @@ pub struct PromLimits {
     pub parallel: usize,
 }
 
+impl PromLimits {
+    fn new(settings: &rp_config::Prometheus) -> Self {
+        let limits = |time| Limits {
+            time,
+            series: settings.series,
+            drawn: settings.drawn,
+            bytes: settings.answer_bytes,
+        };
+        Self {
+            pages: limits(settings.page_time.min(MOST_PAGE_TIME)),
+            tools: limits(settings.tool_time),
+            fleet: limits(settings.fleet_time.min(MOST_FLEET_TIME)),
+            parallel: settings.parallel,
+        }
+    }
+}
+
 /// What [`Prom`] is made of.
 #[derive(Debug, Clone)]
 pub struct PromParts {
@@ -46,7 +69,7 @@ pub struct PromParts {
     pub directory: Arc<dyn Directory>,
     pub audit: Audit,
     pub clock: SharedClock,
-    pub limits: PromLimits,
+    pub settings: rp_config::Prometheus,
 }
 
 /// Asks on behalf of people. Shared; a cheap clone.
@@ -107,8 +130,8 @@ impl Prom {
     }
 
     /// What may be asked.
-    pub fn limits(&self) -> &PromLimits {
-        &self.0.limits
+    pub fn limits(&self) -> PromLimits {
+        PromLimits::new(&self.0.settings)
     }
 
     /// The target of that id.
@@ -239,7 +262,7 @@ impl Prom {
         entry.set_query(format!("{} for {} s until {}", statistic.name, span.duration.as_secs(), span.end));
         let asked = async {
             let target = self.target(id).await?;
-            self.0.prometheus.statistic(&target, statistic, span, self.0.limits.pages).await
+            self.0.prometheus.statistic(&target, statistic, span, self.limits().pages).await
         };
         let result = asked.await.map_err(PromRequestError::Prom);
         match &result {
@@ -257,7 +280,7 @@ impl Prom {
         let mut entry = self.begin_entry(asker, Some(id), "alerts").await?;
         let asked = async {
             let target = self.target(id).await?;
-            self.0.prometheus.alerts(&target, self.0.clock.now(), self.0.limits.pages).await
+            self.0.prometheus.alerts(&target, self.0.clock.now(), self.limits().pages).await
         };
         let result = asked.await.map_err(PromRequestError::Prom);
         match &result {

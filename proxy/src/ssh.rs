@@ -25,7 +25,6 @@ mod session;
 
 pub use agent::Witness;
 pub use leg::{Leg, LegError, LegOptions, LegParts, Legs};
-pub use limits::SshLimits;
 pub use server::{Bastion, BastionParts};
 
 /// Registers what the bastion counts: for the generated reference, and once by [`Bastion::new`].

@@ -21,7 +21,6 @@ mod watch;
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use parking_lot::Mutex;
 use rp_access::{Access, Caller};
@@ -51,25 +50,6 @@ const AHEAD: usize = 64 * 1024;
 /// Ended sessions that are remembered for browsers that come too late.
 const REMEMBERED: usize = 256;
 
-/// What may be configured (`[terminal]`).
-#[derive(Debug, Clone, Copy)]
-pub struct TerminalOptions {
-    /// A session waits so long for a browser whose connection broke.
-    pub grace: Duration,
-    /// Sessions of this process at once.
-    pub most: usize,
-    /// A session ends when nothing was typed for so long; zero: never.
-    pub idle: Duration,
-    /// Whether others who might open a terminal here may look on.
-    pub watch: bool,
-}
-
-impl Default for TerminalOptions {
-    fn default() -> Self {
-        Self { grace: Duration::from_secs(60), most: 2000, idle: Duration::from_mins(30), watch: false }
-    }
-}
-
 /// What terminals are made of.
 #[derive(Debug)]
 pub struct TerminalParts {
@@ -81,7 +61,7 @@ pub struct TerminalParts {
     pub clock: SharedClock,
     pub random: SharedRandom,
     pub registry: Registry,
-    pub options: TerminalOptions,
+    pub settings: rp_config::Terminal,
     /// Ends the sessions when the process must end.
     pub cut: CancellationToken,
 }
@@ -120,6 +100,20 @@ struct Entry {
     stage: Option<Arc<SharedScreen>>,
 }
 
+/// Why a session cannot be resumed, in words for the page.
+#[derive(Debug, thiserror::Error)]
+enum ResumeError {
+    #[error(
+        "This replica does not have the session: it has ended, or another replica of the service holds it. What was on \
+         the screen stays; a new session begins anew."
+    )]
+    NotHere,
+    #[error("The session ended while the page was away. {0}")]
+    Ended(String),
+    #[error("The session has just ended.")]
+    JustEnded,
+}
+
 /// Who comes, as the edge established it.
 #[derive(Debug, Clone)]
 pub struct Visitor {
@@ -136,16 +130,11 @@ impl Terminals {
         let metrics = Arc::new(TerminalMetrics::register(&parts.registry));
         Self(Arc::new(Inner { parts, metrics, sessions: Mutex::default() }))
     }
-
-    /// What is configured.
-    pub fn options(&self) -> TerminalOptions {
-        self.0.parts.options
-    }
 }
 
 impl Inner {
     /// How to come to a session; or why that is not possible.
-    fn find(&self, id: &str, owner: &Owner) -> Result<mpsc::Sender<Connection>, String> {
+    fn find(&self, id: &str, owner: &Owner) -> Result<mpsc::Sender<Connection>, ResumeError> {
         let sessions = self.sessions.lock();
         if let Some((_, entry)) = sessions.open.iter().find(|(known, _)| known.as_str() == id)
             && entry.owner == *owner
@@ -153,18 +142,12 @@ impl Inner {
             return Ok(entry.attach.clone());
         }
         let ended = sessions.ended.iter().find(|(known, of, _)| known.as_str() == id && of == owner);
-        Err(ended.map_or_else(
-            || {
-                "This replica does not have the session: it has ended, or another replica of the service holds it. What was on the screen stays; a new session begins anew."
-                    .to_owned()
-            },
-            |(.., words)| format!("The session ended while the page was away. {words}"),
-        ))
+        Err(ended.map_or(ResumeError::NotHere, |(.., words)| ResumeError::Ended(words.clone())))
     }
 
     fn keep(&self, id: &Id, entry: Entry) -> bool {
         let mut sessions = self.sessions.lock();
-        if sessions.open.len() >= self.parts.options.most {
+        if sessions.open.len() >= self.parts.settings.most {
             return false;
         }
         sessions.open.insert(id.clone(), entry);

@@ -12,10 +12,11 @@ use hyper::body::Incoming;
 use rp_access::{Access, ActiveGrant, RequestGuard, StreamGuard};
 use rp_audit::Audit;
 use rp_base::{Id, SharedClock, SharedRandom, chain};
+use rp_config::RecordingPolicy;
 use rp_documents::{GrantKind, Phase, ResourceId, Rights, Side};
 use rp_metrics::Registry;
 use rp_net::{Dialer, Directory};
-use rp_recording::{Policy, RecordError, Recorder, Recordings};
+use rp_recording::{RecordError, Recorder, Recordings};
 use tokio_util::sync::CancellationToken;
 
 use super::address::{bearer, path_of, split};
@@ -299,7 +300,7 @@ impl ApiProxy {
         })?;
         match session_kind(&context.classified, context.upgrade) {
             SessionKind::Refused(sentence) => return Err(ProxyError::NotThisWay(sentence)),
-            SessionKind::Unknown if self.recordings.policy() == Policy::Required => {
+            SessionKind::Unknown if self.recordings.policy() == RecordingPolicy::Required => {
                 return Err(ProxyError::Unrecordable);
             }
             SessionKind::Answer

@@ -47,6 +47,26 @@ pub struct ReachReport {
     pub left: Vec<&'static str>,
 }
 
+/// Why a step of a dial failed, as a sentence for the person.
+#[derive(Debug, thiserror::Error)]
+enum StepError {
+    #[error("{}", .0.words().1)]
+    Proxy(ProxyError),
+    #[error("It did not finish its handshake in time.")]
+    Handshake,
+    #[error("Its address cannot be used.")]
+    Address,
+    #[error("It answered with {0}.")]
+    Status(u16),
+}
+
+/// The steps of a dial that is under way.
+struct StepLog {
+    report: ReachReport,
+    /// When the current step began.
+    began: Instant,
+}
+
 impl ApiProxy {
     /// How a cluster is reached: label and value.
     ///
@@ -92,56 +112,56 @@ impl ApiProxy {
 
     /// Dials a cluster anew and asks for its version.
     pub async fn reach(&self, id: &ResourceId) -> ReachReport {
-        let mut reach = ReachReport::default();
-        let mut began = Instant::now();
-        let mut step = |reach: &mut ReachReport, result: Result<(), String>| {
-            let (name, took) = (STEPS.get(reach.done.len()).copied().unwrap_or("Answer"), began.elapsed());
-            began = Instant::now();
-            match result {
-                Ok(()) => reach.done.push((name, took)),
-                Err(why) => reach.failed = Some((name, took, why)),
-            }
-            reach.failed.is_none()
-        };
-        let upstream = self.upstream_for(id).await;
-        let go = step(&mut reach, upstream.as_ref().map(|_| ()).map_err(Clone::clone));
-        if let Ok(upstream) = upstream.as_ref()
-            && go
-        {
-            let stream = upstream.dialer().dial(&upstream.target, Port::Api, PATIENCE).await;
-            let stream = stream.map_err(|error| sentence(&ProxyError::Dial(error)));
-            if step(&mut reach, stream.as_ref().map(|_| ()).map_err(Clone::clone))
-                && let Ok(stream) = stream
-            {
-                let (config, name) = upstream.tls();
-                let shaken = tokio::time::timeout(PATIENCE, tls::connect(config, name, stream)).await;
-                let shaken = shaken.map_err(|_| "It did not finish its handshake in time.".to_owned());
-                let shaken = shaken
-                    .and_then(|done| done.map(drop).map_err(|error| sentence(&ProxyError::Dial(error))));
-                if step(&mut reach, shaken) {
-                    let answer = version(upstream).await;
-                    step(&mut reach, answer);
-                }
-            }
-        }
-        let come_to = reach.done.len() + usize::from(reach.failed.is_some());
-        reach.left = STEPS.iter().skip(come_to).copied().collect();
-        reach
+        let mut steps = StepLog { report: ReachReport::default(), began: Instant::now() };
+        self.dial_anew(id, &mut steps).await;
+        let mut report = steps.report;
+        let come_to = report.done.len() + usize::from(report.failed.is_some());
+        report.left = STEPS.iter().skip(come_to).copied().collect();
+        report
     }
 
-    async fn upstream_for(&self, id: &ResourceId) -> Result<Arc<Upstream>, String> {
-        let target =
-            self.directory().find(id).await.map_err(|error| sentence(&ProxyError::Directory(error)))?;
-        self.pools().for_target(&target, Class::Read).map_err(|error| sentence(&error))
+    /// `None`: a step failed.
+    async fn dial_anew(&self, id: &ResourceId, steps: &mut StepLog) -> Option<()> {
+        let upstream = steps.end(self.upstream_for(id).await)?;
+        let stream = upstream.dialer().dial(&upstream.target, Port::Api, PATIENCE).await;
+        let stream = steps.end(stream.map_err(|error| StepError::Proxy(ProxyError::Dial(error))))?;
+        let (config, name) = upstream.tls();
+        let shaken = match tokio::time::timeout(PATIENCE, tls::connect(config, name, stream)).await {
+            Ok(shaken) => shaken.map(drop).map_err(|error| StepError::Proxy(ProxyError::Dial(error))),
+            Err(_) => Err(StepError::Handshake),
+        };
+        steps.end(shaken)?;
+        steps.end(version(&upstream).await)
+    }
+
+    async fn upstream_for(&self, id: &ResourceId) -> Result<Arc<Upstream>, StepError> {
+        let target = self.directory().find(id).await;
+        let target = target.map_err(|error| StepError::Proxy(ProxyError::Directory(error)))?;
+        self.pools().for_target(&target, Class::Read).map_err(StepError::Proxy)
     }
 }
 
-fn sentence(error: &ProxyError) -> String {
-    error.words().1
+impl StepLog {
+    /// Notes how a step ended; `None`: it failed.
+    fn end<T>(&mut self, result: Result<T, StepError>) -> Option<T> {
+        let name = STEPS.get(self.report.done.len()).copied().unwrap_or("Answer");
+        let took = self.began.elapsed();
+        self.began = Instant::now();
+        match result {
+            Ok(value) => {
+                self.report.done.push((name, took));
+                Some(value)
+            }
+            Err(error) => {
+                self.report.failed = Some((name, took, error.to_string()));
+                None
+            }
+        }
+    }
 }
 
 /// Whether an API server answers: `/version` needs no rights.
-async fn version(upstream: &Arc<Upstream>) -> Result<(), String> {
+async fn version(upstream: &Arc<Upstream>) -> Result<(), StepError> {
     let uri = Uri::builder()
         .scheme("https")
         .authority(upstream.authority.clone())
@@ -149,13 +169,13 @@ async fn version(upstream: &Arc<Upstream>) -> Result<(), String> {
         .build();
     let mut head = Request::new(());
     *head.method_mut() = Method::GET;
-    *head.uri_mut() = uri.map_err(|_| "Its address cannot be used.".to_owned())?;
+    *head.uri_mut() = uri.map_err(|_| StepError::Address)?;
     if let Some(authorization) = &upstream.authorization {
         head.headers_mut().insert(header::AUTHORIZATION, authorization.clone());
     }
-    let answer = upstream.send(head, Outgoing::Empty, PATIENCE).await.map_err(|error| sentence(&error))?;
+    let answer = upstream.send(head, Outgoing::Empty, PATIENCE).await.map_err(StepError::Proxy)?;
     match answer.status().as_u16() {
         200..=299 => Ok(()),
-        status => Err(format!("It answered with {status}.")),
+        status => Err(StepError::Status(status)),
     }
 }

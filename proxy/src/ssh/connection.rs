@@ -22,7 +22,6 @@ use super::audit::{AuditedAction, ByteCounters, SessionAudit};
 use super::auth::{AuthenticatedUser, Authority};
 use super::banner;
 use super::leg::Leg;
-use super::limits::SshLimits;
 use super::machines::Machine;
 use super::metrics::{ChannelLabels, LoginLabels};
 use super::server::Bastion;
@@ -82,8 +81,12 @@ impl Connection {
         })
     }
 
-    pub(super) fn limits(&self) -> &SshLimits {
-        self.bastion.limits()
+    pub(super) fn settings(&self) -> &rp_config::Ssh {
+        self.bastion.settings()
+    }
+
+    pub(super) fn idle(&self) -> Duration {
+        self.bastion.idle()
     }
 
     pub(super) fn host(&self) -> &str {
@@ -121,7 +124,7 @@ impl Connection {
             told.ok().and_then(|words| words.clone()).unwrap_or_default()
         };
         let timely = async {
-            if tokio::time::timeout(self.limits().login, self.signed_in.cancelled()).await.is_err() {
+            if tokio::time::timeout(self.settings().login_time, self.signed_in.cancelled()).await.is_err() {
                 return "nobody signed in in time".to_owned();
             }
             let Some(known) = self.known.get() else { return String::new() };

@@ -34,11 +34,9 @@ pub struct KeyParts {
     pub store: SharedStore,
     pub keyring: Keyring,
     pub clock: SharedClock,
-    /// Only algorithms of FIPS 140-3 (`contract/portal.md` §16.1): RSA and ECDSA host keys, ECDSA authorities. Else there is
-    /// no curve of NIST among our keys.
-    pub fips: bool,
-    /// Private keys in PEM form; each takes the place of the generated host key of its algorithm.
-    pub files: Vec<PathBuf>,
+    /// With `fips` there are RSA and ECDSA host keys and ECDSA authorities (`contract/portal.md` §16.1), else no curve of
+    /// NIST.
+    pub settings: rp_config::Ssh,
 }
 
 /// A key that cannot be had.
@@ -87,8 +85,9 @@ impl ServiceKeys {
     /// # Errors
     /// [`KeysError`].
     pub async fn open(parts: &KeyParts) -> Result<Self, KeysError> {
-        let given = files(&parts.files, parts.fips).await?;
-        let wanted: &[(&'static str, Algorithm)] = if parts.fips {
+        let settings = &parts.settings;
+        let given = files(&settings.key_files, settings.fips).await?;
+        let wanted: &[(&'static str, Algorithm)] = if settings.fips {
             &[("ssh-host-rsa", RSA), ("ssh-host-ecdsa", P256)]
         } else {
             &[("ssh-host-ed25519", Algorithm::Ed25519)]
@@ -105,14 +104,14 @@ impl ServiceKeys {
         let known =
             given.into_iter().filter(|key| !wanted.iter().any(|(_, each)| same(&key.algorithm(), each)));
         host.extend(known);
-        let (host_ca, user_ca, algorithm) = if parts.fips {
+        let (host_ca, user_ca, algorithm) = if settings.fips {
             ("ssh-host-ca", "ssh-user-ca", P256)
         } else {
             ("ssh-host-ca-ed25519", "ssh-user-ca-ed25519", Algorithm::Ed25519)
         };
         let host_ca = stored(parts, host_ca, algorithm.clone()).await?;
         let user_ca = stored(parts, user_ca, algorithm).await?;
-        Ok(Self { host, host_ca, user_ca, fips: parts.fips })
+        Ok(Self { host, host_ca, user_ca, fips: settings.fips })
     }
 
     /// The host keys, the preferred one first.

@@ -49,14 +49,7 @@ pub struct LegParts {
     pub host_keys: Arc<HostKeys>,
     pub dialer: Dialer,
     pub clock: SharedClock,
-    /// Only the algorithms of `contract/portal.md` §16.1.
-    pub fips: bool,
-    /// Newer algorithms before those of `contract/portal.md` §16.1, where the machine has them.
-    pub modern: bool,
-    /// Silence after which a machine is asked whether it is there.
-    pub keepalive: Duration,
-    /// From the dial to the sign-in.
-    pub within: Duration,
+    pub settings: rp_config::Ssh,
 }
 
 /// What else a leg is for.
@@ -139,7 +132,7 @@ impl Legs {
         tokio::select! {
             biased;
             () = token.cancelled() => Err(LegError::Ended(live.end_reason(self.parts.clock.now()))),
-            reached = tokio::time::timeout(self.parts.within, work) => reached.map_err(|_| LegError::Slow)?,
+            reached = tokio::time::timeout(self.parts.settings.connect_time, work) => reached.map_err(|_| LegError::Slow)?,
         }
     }
 
@@ -149,7 +142,7 @@ impl Legs {
         machine: &Machine,
         options: LegOptions,
     ) -> Result<Leg, LegError> {
-        let within = self.parts.within;
+        let within = self.parts.settings.connect_time;
         match &machine.way {
             MachineRoute::Master(number) => {
                 let stream = self.parts.dialer.dial(target, Port::Ssh(*number), within).await;
@@ -200,7 +193,8 @@ impl Legs {
         address: &str,
         port: u16,
     ) -> Result<(Leg, Channel<Msg>), LegError> {
-        let stream = self.parts.dialer.dial(target, Port::Ssh(number), self.parts.within).await;
+        let stream =
+            self.parts.dialer.dial(target, Port::Ssh(number), self.parts.settings.connect_time).await;
         let stream = stream.map_err(LegError::Dial)?;
         let leg = Box::pin(self.sign_in(stream, target, master, LegOptions::default(), None)).await?;
         let channel = leg.direct_tcpip(address, port).await?;
@@ -240,7 +234,9 @@ impl Legs {
 
     async fn config(&self, target: &Arc<Target>, machine: &Machine) -> Arc<client::Config> {
         let known = self.parts.host_keys.known(target, machine).await;
-        let mut preferred = towards_machines(self.parts.fips, self.parts.modern, &known.algorithms);
+        let settings = &self.parts.settings;
+        // Those of `contract/portal.md` §16.1; newer ones before them where the settings and the machine have them.
+        let mut preferred = towards_machines(settings.fips, settings.modern_machines, &known.algorithms);
         if known.certificate {
             preferred.host_key_certificates = preferred.key.clone();
         }
@@ -248,7 +244,7 @@ impl Legs {
             client_id: SshId::Standard(NAME.into()),
             preferred,
             channel_buffer_size: WAITING,
-            keepalive_interval: Some(self.parts.keepalive),
+            keepalive_interval: Some(settings.keepalive),
             keepalive_max: MOST_SILENT,
             ..client::Config::default()
         })

@@ -1,44 +1,23 @@
 //! Limits for unauthenticated clients and for people.
 
-use std::time::Duration;
-
 use rp_net::door::{AdmissionRefusal, DoorLimits, StrangerLimits};
 
-/// Bounds of the SSH listener.
-#[derive(Debug, Clone)]
-pub struct SshLimits {
-    /// Who gets in.
-    pub door: DoorLimits,
-    /// Channels at once of one connection.
-    pub channels: usize,
-    /// From the first byte to the sign-in.
-    pub login: Duration,
-    /// Passwords that one connection may try (`contract/portal.md` §16.2).
-    pub tries: usize,
-    /// Silence after which a client is asked whether it is there; three unanswered questions end the connection.
-    pub keepalive: Duration,
-    /// A shell with a terminal ends when nothing was typed for so long; zero: never.
-    pub idle: Duration,
-}
-
-impl Default for SshLimits {
-    fn default() -> Self {
-        let login = Duration::from_secs(60);
-        let strangers = StrangerLimits { connections: 256, per_address: 32, answers: 1, time: login };
-        Self {
-            door: DoorLimits {
-                connections: 4096,
-                per_address: 256,
-                strangers: Some(strangers),
-                stalled: Some(Duration::from_hours(1)),
-                ..DoorLimits::default()
-            },
-            channels: 32,
-            login,
-            tries: 6,
-            keepalive: Duration::from_secs(30),
-            idle: Duration::from_mins(30),
-        }
+/// Who gets in at the SSH listener, by the sections `[ssh]` and `[limits]`.
+pub(super) fn door_limits(ssh: &rp_config::Ssh, limits: &rp_config::Limits) -> DoorLimits {
+    DoorLimits {
+        connections: ssh.max_connections,
+        per_address: ssh.max_per_address,
+        new_per_minute: ssh.connections_per_minute,
+        strangers: Some(StrangerLimits {
+            connections: ssh.max_strangers,
+            per_address: ssh.max_strangers_per_address,
+            answers: 1,
+            time: ssh.login_time,
+        }),
+        // A shell that is not used ends by `terminal.idle`.
+        idle: None,
+        stalled: Some(limits.stalled),
+        checks_from: limits.checks_from.clone(),
     }
 }
 

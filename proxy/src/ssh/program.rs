@@ -9,7 +9,7 @@ use rp_recording::SessionStart;
 
 use super::audit::{AuditedAction, SessionAudit};
 use super::connection::Connection;
-use super::relay::{ChannelOutcome, ChannelRequest, Gatekeeper, StartedProgram, short};
+use super::relay::{AdmitError, ChannelOutcome, ChannelRequest, Gatekeeper, StartedProgram, short};
 
 /// The gate of a session channel.
 pub(super) struct SessionGate {
@@ -29,7 +29,7 @@ impl SessionGate {
         &self,
         mut what: AuditedAction,
         command: Vec<String>,
-    ) -> Result<Option<StartedProgram>, String> {
+    ) -> Result<Option<StartedProgram>, AdmitError> {
         let terminal = self.terminal.lock().clone();
         let grant = &self.trail.live.grant;
         let start = SessionStart {
@@ -46,7 +46,7 @@ impl SessionGate {
             Ok(recorder) => recorder,
             Err(error) => {
                 self.trail.refused(&what).await;
-                return Err(error.to_string());
+                return Err(AdmitError::Recording(error));
             }
         };
         if let Some(recorder) = &recorder {
@@ -64,7 +64,7 @@ impl SessionGate {
                 if let Some(recorder) = recorder {
                     recorder.finish("not begun").await;
                 }
-                Err("the audit entry could not be written, so nothing was started".to_owned())
+                Err(AdmitError::Audit)
             }
         }
     }
@@ -72,10 +72,10 @@ impl SessionGate {
 
 impl Gatekeeper for SessionGate {
     fn idle(&self) -> Duration {
-        self.connection.limits().idle
+        self.connection.idle()
     }
 
-    async fn admit(&self, ask: &ChannelRequest) -> Result<Option<StartedProgram>, String> {
+    async fn admit(&self, ask: &ChannelRequest) -> Result<Option<StartedProgram>, AdmitError> {
         match ask {
             ChannelRequest::Terminal(t) => {
                 *self.terminal.lock() = Some((t.term.clone(), short(t.cols), short(t.rows)));
@@ -101,8 +101,8 @@ impl Gatekeeper for SessionGate {
 pub(super) struct ForwardGate;
 
 impl Gatekeeper for ForwardGate {
-    async fn admit(&self, _ask: &ChannelRequest) -> Result<Option<StartedProgram>, String> {
-        Err("a forwarded connection runs nothing".to_owned())
+    async fn admit(&self, _ask: &ChannelRequest) -> Result<Option<StartedProgram>, AdmitError> {
+        Err(AdmitError::Forwarded)
     }
 }
 

@@ -35,13 +35,27 @@ pub(super) struct StartedProgram {
     pub(super) recorder: Option<Recorder>,
 }
 
+/// Why a request was refused. The text is for the person.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum AdmitError {
+    #[error("{0}")]
+    Recording(#[source] RecordError),
+    #[error("the audit entry could not be written, so nothing was started")]
+    Audit,
+    #[error("a forwarded connection runs nothing")]
+    Forwarded,
+}
+
 /// Authorizes requests, and starts audit entry and recording before the machine receives one.
 pub(super) trait Gatekeeper: Send + Sync {
-    /// `Err`: refused, with words for the person. `Some`: a program begins.
+    /// `Some`: a program begins.
+    ///
+    /// # Errors
+    /// The request is refused.
     fn admit(
         &self,
         ask: &ChannelRequest,
-    ) -> impl Future<Output = Result<Option<StartedProgram>, String>> + Send;
+    ) -> impl Future<Output = Result<Option<StartedProgram>, AdmitError>> + Send;
 
     /// A channel with a terminal ends when nothing was typed for so long; zero: never.
     fn idle(&self) -> Duration {

@@ -27,7 +27,7 @@ use super::connection::Connection;
 use super::gate::Gate;
 use super::keys::{KeysError, ServiceKeys};
 use super::leg::Legs;
-use super::limits::{SshLimits, sentence};
+use super::limits::{door_limits, sentence};
 use super::metrics::SshMetrics;
 use super::session::{ClientHandler, WINDOW};
 
@@ -55,7 +55,11 @@ pub struct BastionParts {
     pub clock: SharedClock,
     pub random: SharedRandom,
     pub registry: Registry,
-    pub limits: SshLimits,
+    pub settings: rp_config::Ssh,
+    /// What every listener may cost.
+    pub limits: rp_config::Limits,
+    /// A shell with a terminal ends when nothing was typed for so long; zero: never.
+    pub idle: Duration,
     /// The name that clients know it by, in its greeting.
     pub host: String,
     /// Names in its host certificates.
@@ -88,12 +92,16 @@ impl Bastion {
         };
         let config = Mutex::new((now, config(&parts, now)?));
         let metrics = SshMetrics::register(&parts.registry);
-        let door = Door::new(parts.limits.door.clone(), "ssh", &parts.registry);
+        let door = Door::new(door_limits(&parts.settings, &parts.limits), "ssh", &parts.registry);
         Ok(Arc::new(Self { parts, authority, metrics, door, config }))
     }
 
-    pub(super) fn limits(&self) -> &SshLimits {
-        &self.parts.limits
+    pub(super) fn settings(&self) -> &rp_config::Ssh {
+        &self.parts.settings
+    }
+
+    pub(super) fn idle(&self) -> Duration {
+        self.parts.idle
     }
 
     pub(super) fn host(&self) -> &str {
@@ -220,7 +228,7 @@ impl Bastion {
         let (gate, person) = (Gate::new(tcp, kill.clone()), ClientHandler::new(Arc::clone(&connection)));
         let begun = run_stream(self.fresh_config(), gate, person);
         let begun = tokio::select! {
-            begun = tokio::time::timeout(self.limits().login, begun) => begun,
+            begun = tokio::time::timeout(self.settings().login_time, begun) => begun,
             () = visitor.cut() => return,
         };
         let Ok(Ok(session)) = begun else { return };
@@ -298,7 +306,7 @@ fn config(parts: &BastionParts, now: Timestamp) -> Result<Arc<Config>, KeysError
         preferred: towards_people(parts.keys.fips()),
         max_auth_attempts: MOST_REJECTIONS,
         inactivity_timeout: None,
-        keepalive_interval: Some(parts.limits.keepalive),
+        keepalive_interval: Some(parts.settings.keepalive),
         keepalive_max: MOST_SILENT,
         ..Config::default()
     }))

@@ -126,7 +126,7 @@ impl ClientHandler {
         way: ChannelTarget,
     ) {
         self.channels.retain(|_, open| !open.inlet.cut.is_cancelled());
-        if self.channels.len() >= self.connection.limits().channels {
+        if self.channels.len() >= self.connection.settings().max_channels {
             self.connection.count_refused_channel();
             return reply.reject(shortage()).await;
         }

@@ -163,15 +163,24 @@ impl ToPage<'_> {
     }
 }
 
+/// Why a browser's frame cannot be read.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum FrameError {
+    #[error("a text frame of {0} bytes")]
+    TooLong(usize),
+    #[error("{0}")]
+    Malformed(String),
+}
+
 /// Reads a browser's frame.
 ///
 /// # Errors
-/// It is none: in a few words, for the log.
-pub(super) fn read(text: &str) -> Result<FromPage, String> {
+/// It is none.
+pub(super) fn read(text: &str) -> Result<FromPage, FrameError> {
     if text.len() > MOST_TEXT {
-        return Err(format!("a text frame of {} bytes", text.len()));
+        return Err(FrameError::TooLong(text.len()));
     }
-    serde_json::from_str(text).map_err(|error| clean(&error.to_string(), 200))
+    serde_json::from_str(text).map_err(|error| FrameError::Malformed(clean(&error.to_string(), 200)))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use super::remote_end::RemoteEnd;
 use super::session::{Connection, Session, SessionParts};
 use super::shared_screen::SharedScreen;
 use super::socket::SocketChannels;
-use super::{AHEAD, Entry, Owner, Terminals, Visitor, WINDOW};
+use super::{AHEAD, Entry, Owner, ResumeError, Terminals, Visitor, WINDOW};
 use crate::api::{ErrorText, ExecRequest};
 
 /// Why no terminal was opened, with the text for the page.
@@ -82,22 +82,19 @@ fn grant_needed() -> OpenRefusal {
 }
 
 impl Terminals {
-    /// Opens a session and tells the page; the text of the refusal otherwise.
+    /// Opens a session and tells the page.
     pub(super) async fn open(
         &self,
         visitor: &Visitor,
         place: &Place,
         size: Size,
         wires: SocketChannels,
-    ) -> Result<(), String> {
-        match Box::pin(self.begin(visitor, place, size.bounded(), wires)).await {
-            Ok(()) => Ok(()),
-            Err(no) => {
-                self.0.metrics.over(place.kind(), "refused");
-                tracing::info!(person = %visitor.caller.person.name, cluster = visitor.target.key(), place = %place.words(), code = no.code, "a terminal was refused");
-                Err(no.text())
-            }
-        }
+    ) -> Result<(), OpenRefusal> {
+        let begun = Box::pin(self.begin(visitor, place, size.bounded(), wires)).await;
+        begun.inspect_err(|no| {
+            self.0.metrics.over(place.kind(), "refused");
+            tracing::info!(person = %visitor.caller.person.name, cluster = visitor.target.key(), place = %place.words(), code = no.code, "a terminal was refused");
+        })
     }
 
     async fn begin(
@@ -224,7 +221,7 @@ impl Terminals {
         let inner = &self.0;
         let (id, token) = (Id::random(&*inner.parts.random), self.token());
         let (attach, attached) = mpsc::channel(1);
-        let stage = inner.parts.options.watch.then(|| {
+        let stage = inner.parts.settings.watch.then(|| {
             let ids = (id.clone(), visitor.target.clone(), live.grant.id.clone());
             let person = visitor.caller.person.clone();
             SharedScreen::new(ids, person, place.words(), inner.parts.clock.now(), size)
@@ -242,11 +239,11 @@ impl Terminals {
             token: &token,
             grant: live.grant.id.as_str(),
             until: live.grant.not_after.seconds(),
-            grace: inner.parts.options.grace.as_secs(),
+            grace: inner.parts.settings.grace.as_secs(),
             window: WINDOW,
             ahead: AHEAD,
             recording: recorder.map(|recorder| recorder.id().as_str()),
-            watch: inner.parts.options.watch,
+            watch: inner.parts.settings.watch,
         };
         // The queue is empty, so this cannot fail for lack of room.
         let _ = wires.to.try_send(Message::text(ToPage::Hello(hello).text()));
@@ -259,8 +256,8 @@ impl Terminals {
             attach: attached,
             cut: inner.parts.cut.clone(),
             clock: Arc::clone(&inner.parts.clock),
-            grace: inner.parts.options.grace,
-            idle: inner.parts.options.idle,
+            grace: inner.parts.settings.grace,
+            idle: inner.parts.settings.idle,
             stage,
             window: WINDOW,
             metrics: Arc::clone(&inner.metrics),
@@ -291,16 +288,16 @@ impl Terminals {
         seen: u64,
         size: Size,
         wires: SocketChannels,
-    ) -> Result<(), String> {
-        let lost = |words: &str| {
-            self.0.metrics.resumed("lost");
-            ToPage::Lost { words }.text()
+    ) -> Result<(), ResumeError> {
+        let found = self.0.find(id, &owner(visitor, token));
+        let resumed = match found {
+            Ok(attach) => {
+                let sent = attach.send(connection(visitor, wires, seen, size)).await;
+                sent.map_err(|_| ResumeError::JustEnded)
+            }
+            Err(error) => Err(error),
         };
-        let attach = self.0.find(id, &owner(visitor, token)).map_err(|words| lost(&words))?;
-        attach
-            .send(connection(visitor, wires, seen, size))
-            .await
-            .map_err(|_| lost("The session has just ended."))
+        resumed.inspect_err(|_| self.0.metrics.resumed("lost"))
     }
 }
 

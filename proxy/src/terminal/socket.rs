@@ -8,6 +8,7 @@ use futures_util::{SinkExt as _, StreamExt as _};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
+use rp_base::chain;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tokio_tungstenite::WebSocketStream;
@@ -98,11 +99,18 @@ impl Terminals {
         let (said, hear) = mpsc::channel(WAITING);
         let wires = SocketChannels { to: frames, from: hear };
         let begun = match first {
-            FromPage::Open { place, size } => Box::pin(self.open(&visitor, &place, size, wires)).await,
-            FromPage::Resume { id, token, seen, size } => {
-                self.resume(&visitor, &id, &token, seen, size, wires).await
+            FromPage::Open { place, size } => {
+                let opened = Box::pin(self.open(&visitor, &place, size, wires)).await;
+                opened.map_err(|refusal| refusal.text())
             }
-            FromPage::Watch { id } => self.watch(&visitor, &id, wires).await,
+            FromPage::Resume { id, token, seen, size } => {
+                let resumed = self.resume(&visitor, &id, &token, seen, size, wires).await;
+                resumed.map_err(|error| ToPage::Lost { words: &error.to_string() }.text())
+            }
+            FromPage::Watch { id } => {
+                let watched = self.watch(&visitor, &id, wires).await;
+                watched.map_err(|refusal| refusal.text())
+            }
             FromPage::Ack { .. } | FromPage::Size { .. } | FromPage::Here | FromPage::Bye => return,
         };
         match begun {
@@ -172,8 +180,8 @@ async fn carry(
                 Message::Binary(bytes) => FromSocket::Input(bytes),
                 Message::Text(text) => match frames::read(&text) {
                     Ok(frame) => FromSocket::Said(frame),
-                    Err(why) => {
-                        tracing::warn!(why, "a frame of a terminal's page cannot be read");
+                    Err(error) => {
+                        tracing::warn!(error = %chain(&error), "a frame of a terminal's page cannot be read");
                         return;
                     }
                 },

@@ -55,17 +55,16 @@ impl Terminals {
         all
     }
 
-    /// Adds a watcher; the error is the text of the refusal.
+    /// Adds a watcher.
     pub(super) async fn watch(
         &self,
         visitor: &Visitor,
         id: &str,
         wires: SocketChannels,
-    ) -> Result<(), String> {
+    ) -> Result<(), OpenRefusal> {
         let begun = Box::pin(self.0.admit(visitor, id)).await;
-        let (stage, settle, seat) = begun.map_err(|no| {
+        let (stage, settle, seat) = begun.inspect_err(|no| {
             tracing::info!(person = %visitor.caller.person.name, cluster = visitor.target.key(), code = no.code(), "nobody looks on");
-            no.text()
         })?;
         let hello = ToPage::Watching { person: &stage.person.name, place: &stage.place, size: stage.size() };
         // The queue is empty, so this cannot fail for lack of room.

@@ -11,8 +11,9 @@ use rp_documents::{ImportedCluster, ImportedTunnel, ResourceId, Side};
 use rp_kube::connect::{ClientError, ClientOptions, Identity, client, dial_error};
 use rp_kube::{KubeClient, KubeError, PortForward, ReadyPod, api_status, port_forward, ready_pods};
 use rp_net::{DialError, Dialer, Directory, DirectoryError, Stage, Stream};
+use rp_openshift::{self as openshift, Whole};
 use rp_tunnel::Destination;
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout};
 
@@ -201,18 +202,14 @@ impl Destinations {
         let ingress = self.ingress(id).await?;
         let read = async {
             tokio::try_join!(
-                object(&ingress.client, INGRESS),
-                object(&ingress.client, CONSOLE),
-                object(&ingress.client, OAUTH),
+                object::<openshift::Ingress<Whole>>(&ingress.client, INGRESS),
+                object::<openshift::Console<Whole>>(&ingress.client, CONSOLE),
+                object::<openshift::Route<Whole>>(&ingress.client, OAUTH),
             )
         };
-        let (domain, console, oauth) = timeout(WITHIN, read).await.map_err(|_| DestinationError::Slow)??;
-        offered(
-            &text(&domain, "/spec/domain"),
-            &text(&console, "/status/consoleURL"),
-            &text(&oauth, "/spec/host"),
-        )
-        .ok_or(DestinationError::NoDomain)
+        let (cluster, console, oauth) = timeout(WITHIN, read).await.map_err(|_| DestinationError::Slow)??;
+        let (domain, console) = (cluster.spec.domain.as_str(), console.status.url.as_str());
+        offered(domain, console, oauth.spec.host.as_str()).ok_or(DestinationError::NoDomain)
     }
 
     /// Opens a connection to a place that a grant names.
@@ -341,19 +338,18 @@ fn from_kube(error: KubeError) -> DestinationError {
     DestinationError::Cluster(Box::new(error))
 }
 
-/// One object; nothing where the cluster has none.
-async fn object(client: &KubeClient, path: &str) -> Result<Value, DestinationError> {
+/// One object; an empty one where the cluster has none.
+async fn object<T: DeserializeOwned + Default>(
+    client: &KubeClient,
+    path: &str,
+) -> Result<T, DestinationError> {
     let request = http::Request::get(path).body(Vec::new());
     let request = request.map_err(|error| from_kube(KubeError::HttpError(error)))?;
-    match client.request::<Value>(request).await {
-        Ok(value) => Ok(value),
-        Err(error) if api_status(&error) == Some(404) => Ok(Value::Null),
+    match client.request(request).await {
+        Ok(object) => Ok(object),
+        Err(error) if api_status(&error) == Some(404) => Ok(T::default()),
         Err(error) => Err(from_kube(error)),
     }
-}
-
-fn text(object: &Value, pointer: &str) -> String {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
 /// The destinations that a cluster's own objects name. Only hosts below its ingress domain are accepted.

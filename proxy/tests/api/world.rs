@@ -15,8 +15,9 @@ use rcgen::{BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa
 use rp_access::{Access, AccessParts, Caller, IssueRequest, IssuedGrant, Policy};
 use rp_audit::{Audit, AuditOptions, CheckpointKey, Query};
 use rp_base::{Id, Secret, SystemClock, SystemRandom};
+use rp_config::SelfServiceRights;
 use rp_database::{SharedStore, in_memory};
-use rp_documents::{Entry, GrantKind, Person, ResourceId, Rights, Role};
+use rp_documents::{Entry, GrantKind, Person, ResourceId, Rights};
 use rp_net::listen::{Gauge, Handler, Limits, Listener, Stop};
 use rp_net::tls::{ClientAuth, ServerFiles, ServerTls};
 use rp_net::{
@@ -139,11 +140,19 @@ impl Drop for World {
 }
 
 fn policy() -> Policy {
-    let groups = [(Role::Sre, "sres"), (Role::Elevated, "power"), (Role::Admin, "admins")];
+    let group = |name: &str| vec![name.to_owned()];
     Policy {
-        groups: groups.map(|(role, group)| (role, vec![group.to_owned()])).into(),
-        elevation_self_service: vec!["power".to_owned()],
-        self_service_rights: Rights::Admin,
+        roles: rp_config::Roles {
+            sre: group("sres"),
+            elevated: group("power"),
+            admin: group("admins"),
+            ..rp_config::Roles::default()
+        },
+        elevation: rp_config::Elevation {
+            self_service: group("power"),
+            self_service_rights: SelfServiceRights::Admin,
+            ..rp_config::Elevation::default()
+        },
         ..Policy::default()
     }
 }
@@ -181,8 +190,11 @@ impl World {
             clock: clock.clone(),
             random: Arc::new(SystemRandom),
             policy: Policy {
-                max_streams: setup.max_streams,
-                max_requests: setup.max_requests,
+                access: rp_config::Access {
+                    max_streams: setup.max_streams,
+                    max_requests: setup.max_requests,
+                    ..rp_config::Access::default()
+                },
                 rates: PerMinute { streams: setup.streams_per_minute, ..PerMinute::default() },
                 ..policy()
             },

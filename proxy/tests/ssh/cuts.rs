@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use proxy::ssh::SshLimits;
 use rp_documents::{Phase, Side};
 use russh::keys::{Algorithm, PrivateKey};
 use tests_kit::{Times, promised};
@@ -139,8 +138,7 @@ async fn a_client_that_goes_leaves_nothing_running() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_terminal_at_which_nobody_types_is_told_and_ends_and_a_command_goes_on() {
     let idle = Duration::from_secs(3);
-    let limits = SshLimits { idle, ..SshLimits::default() };
-    let world = World::with(Setup { limits, ..Setup::default() }).await;
+    let world = World::with(Setup { idle, ..Setup::default() }).await;
     let client = world.granted().await;
     let mut command = client.ssh(&["-tt"], &["echo in; sleep 1000"]);
     let mut child = command.stdin(std::process::Stdio::piped()).spawn().unwrap();

@@ -2,15 +2,13 @@
 
 use std::time::Duration;
 
-use proxy::ssh::SshLimits;
-use rp_net::door::{DoorLimits, StrangerLimits};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::world::{Setup, World, done, soon};
+use crate::world::{Setup, World, done, settings, soon};
 
-fn limited(limits: SshLimits) -> Setup {
-    Setup { limits, ..Setup::default() }
+fn limited(settings: rp_config::Ssh) -> Setup {
+    Setup { settings, ..Setup::default() }
 }
 
 /// Everything until the far end closes.
@@ -30,11 +28,8 @@ async fn silent(world: &World) -> TcpStream {
     stream
 }
 
-fn strangers(connections: usize, per_address: usize) -> SshLimits {
-    let limits = SshLimits::default();
-    let time = limits.login;
-    let strangers = StrangerLimits { connections, per_address, answers: 1, time };
-    SshLimits { door: DoorLimits { strangers: Some(strangers), ..limits.door.clone() }, ..limits }
+fn strangers(connections: usize, per_address: usize) -> rp_config::Ssh {
+    rp_config::Ssh { max_strangers: connections, max_strangers_per_address: per_address, ..settings() }
 }
 
 /// Three hundred silent connections of one address used to keep everybody out for a minute.
@@ -56,9 +51,8 @@ async fn silent_strangers_of_an_address_keep_nobody_out() {
 /// What a peer holds that is signed in is nobody else's to take.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_signed_in_is_not_ended_for_strangers_and_too_many_are_told() {
-    let mut limits = strangers(2, 2);
-    limits.door.per_address = 2;
-    let world = World::with(limited(limits)).await;
+    let two = rp_config::Ssh { max_per_address: 2, ..strangers(2, 2) };
+    let world = World::with(limited(two)).await;
     let client = world.granted().await;
     let mut children = Vec::new();
     for _ in 0..2 {
@@ -77,9 +71,8 @@ async fn who_signed_in_is_not_ended_for_strangers_and_too_many_are_told() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_of_one_address_come_at_a_rate() {
-    let mut limits = strangers(256, 256);
-    limits.door.new_per_minute = 3;
-    let world = World::with(limited(limits)).await;
+    let three = rp_config::Ssh { connections_per_minute: 3, ..strangers(256, 256) };
+    let world = World::with(limited(three)).await;
     for _ in 0..3 {
         silent(&world).await;
     }
@@ -89,8 +82,8 @@ async fn connections_of_one_address_come_at_a_rate() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_silent_stranger_is_cut_in_time() {
-    let login = Duration::from_millis(300);
-    let world = World::with(limited(SshLimits { login, ..SshLimits::default() })).await;
+    let login_time = Duration::from_millis(300);
+    let world = World::with(limited(rp_config::Ssh { login_time, ..settings() })).await;
     let silent = TcpStream::connect(world.address).await.unwrap();
     assert!(rest(silent).await.starts_with("SSH-2.0-"));
     let mut slow = TcpStream::connect(world.address).await.unwrap();
@@ -124,7 +117,7 @@ async fn malformed_packets_end_their_connection_and_nothing_else() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn channels_of_one_connection_are_bounded() {
-    let world = World::with(limited(SshLimits { channels: 2, ..SshLimits::default() })).await;
+    let world = World::with(limited(rp_config::Ssh { max_channels: 2, ..settings() })).await;
     let socket = world.folder.path().join("master");
     let client = world.granted().await.option(&format!("ControlPath={}", socket.display()));
     let mut master = client.ssh(&["-M", "-N"], &[]).spawn().unwrap();

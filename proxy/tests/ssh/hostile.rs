@@ -1,6 +1,5 @@
 //! Clients that mean harm and know the protocol.
 
-use proxy::ssh::SshLimits;
 use rp_base::{Clock as _, SystemClock};
 use russh::keys::signature::Signer as _;
 use russh::keys::{Algorithm, PrivateKey};
@@ -8,7 +7,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
 use crate::raw::{Message, Raw, message_number};
-use crate::world::{Setup, World, soon};
+use crate::world::{Setup, World, settings, soon};
 
 /// A client that signed in with a one-time password.
 async fn signed_in(world: &World) -> Raw {
@@ -77,8 +76,8 @@ async fn variables_sizes_and_signals_without_end_harm_nobody() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn channels_without_end_are_refused() {
-    let limits = SshLimits { channels: 3, ..SshLimits::default() };
-    let world = World::with(Setup { limits, ..Setup::default() }).await;
+    let settings = rp_config::Ssh { max_channels: 3, ..settings() };
+    let world = World::with(Setup { settings, ..Setup::default() }).await;
     let Raw { mut up, mut down, .. } = signed_in(&world).await;
     let flood: Vec<Message> = (0..2_000).map(Message::session).collect();
     let counting = async {

@@ -1,6 +1,6 @@
 //! What the two sides agree on, and what they must not.
 
-use crate::world::{Setup, World, done};
+use crate::world::{Setup, World, done, settings};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn key_exchange_is_strict_and_modern() {
@@ -45,7 +45,8 @@ async fn old_algorithms_are_refused() {
 /// `contract/portal.md` §16.1 towards machines, as long as nobody asks for more.
 #[tokio::test(flavor = "multi_thread")]
 async fn machines_are_offered_the_contracts_algorithms() {
-    let world = World::with(Setup { modern: false, ..Setup::default() }).await;
+    let settings = rp_config::Ssh { modern_machines: false, ..settings() };
+    let world = World::with(Setup { settings, ..Setup::default() }).await;
     let ran = world.granted().await.run("echo in").await;
     assert_eq!((ran.code, ran.text().as_str()), (Some(0), "in\n"), "{}", ran.err);
 }
@@ -53,7 +54,8 @@ async fn machines_are_offered_the_contracts_algorithms() {
 /// `contract/portal.md` §15 names these algorithms in the command that people paste.
 #[tokio::test(flavor = "multi_thread")]
 async fn fips_agrees_on_the_contracts_algorithms_only() {
-    let world = World::with(Setup { fips: true, ..Setup::default() }).await;
+    let settings = rp_config::Ssh { fips: true, ..settings() };
+    let world = World::with(Setup { settings, ..Setup::default() }).await;
     world.cluster(world.machine.port, vec![world.machine.host_key.clone()]);
     let issued = world.issue().await;
     let client = world.with_password(issued.token.expose());

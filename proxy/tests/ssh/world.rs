@@ -15,12 +15,13 @@ use parking_lot::Mutex;
 use proxy::ssh::host_keys::HostKeys;
 use proxy::ssh::keys::{KeyParts, ServiceKeys};
 use proxy::ssh::machines::ClusterMachines;
-use proxy::ssh::{Bastion, BastionParts, LegParts, Legs, SshLimits};
+use proxy::ssh::{Bastion, BastionParts, LegParts, Legs};
 use rp_access::{Access, AccessParts, Caller, IssueRequest, IssuedGrant, Policy};
 use rp_audit::{Audit, AuditOptions, CheckpointKey, Query};
 use rp_base::{Clock as _, Id, Secret, SystemClock, SystemRandom};
+use rp_config::SelfServiceRights;
 use rp_database::in_memory;
-use rp_documents::{Entry, GrantKind, GrantOptions, Person, ResourceId, Rights, Role};
+use rp_documents::{Entry, GrantKind, GrantOptions, Person, ResourceId, Rights};
 use rp_net::listen::Stop;
 use rp_net::{
     Dialer, DialerOptions, Directory, DirectoryError, Endpoint, Networks, Origins, PrivateWay, Source,
@@ -56,10 +57,9 @@ impl Directory for SingleTarget {
 
 /// What a test may choose.
 pub(crate) struct Setup {
-    pub(crate) limits: SshLimits,
-    pub(crate) fips: bool,
-    /// The contract's ciphers are slow in a debug build.
-    pub(crate) modern: bool,
+    pub(crate) settings: rp_config::Ssh,
+    /// A shell with a terminal ends when nothing was typed for so long.
+    pub(crate) idle: Duration,
     /// How long a one-time password is good.
     pub(crate) password_life: Duration,
     /// Who begins connections with a PROXY protocol header.
@@ -70,13 +70,23 @@ pub(crate) struct Setup {
     pub(crate) machines: IpNet,
 }
 
+/// The defaults, without a rate of connections and with time to reach a machine. The contract's ciphers are slow in a
+/// debug build.
+pub(crate) fn settings() -> rp_config::Ssh {
+    rp_config::Ssh {
+        connections_per_minute: 0,
+        modern_machines: true,
+        connect_time: SOON,
+        ..rp_config::Ssh::default()
+    }
+}
+
 impl Default for Setup {
     fn default() -> Self {
         Self {
-            limits: SshLimits::default(),
-            fips: false,
-            modern: true,
-            password_life: policy().password_life,
+            settings: settings(),
+            idle: rp_config::Terminal::default().idle,
+            password_life: policy().access.password_life,
             balancers: Vec::new(),
             listen: Ipv4Addr::LOCALHOST,
             machines: "127.0.0.0/8".parse().unwrap(),
@@ -104,11 +114,19 @@ impl Drop for World {
 }
 
 fn policy() -> Policy {
-    let groups = [(Role::Sre, "sres"), (Role::Elevated, "power"), (Role::Admin, "admins")];
+    let group = |name: &str| vec![name.to_owned()];
     Policy {
-        groups: groups.map(|(role, group)| (role, vec![group.to_owned()])).into(),
-        elevation_self_service: vec!["power".to_owned()],
-        self_service_rights: Rights::Admin,
+        roles: rp_config::Roles {
+            sre: group("sres"),
+            elevated: group("power"),
+            admin: group("admins"),
+            ..rp_config::Roles::default()
+        },
+        elevation: rp_config::Elevation {
+            self_service: group("power"),
+            self_service_rights: SelfServiceRights::Admin,
+            ..rp_config::Elevation::default()
+        },
         ..Policy::default()
     }
 }
@@ -138,7 +156,13 @@ impl World {
             keyring: keyring.clone(),
             clock: clock.clone(),
             random: Arc::new(SystemRandom),
-            policy: Policy { password_life: setup.password_life, ..policy() },
+            policy: Policy {
+                access: rp_config::Access {
+                    password_life: setup.password_life,
+                    ..rp_config::Access::default()
+                },
+                ..policy()
+            },
             registry: rp_metrics::Registry::new(),
         });
         let access = access.await.unwrap();
@@ -146,8 +170,7 @@ impl World {
             store: store.clone(),
             keyring,
             clock: clock.clone(),
-            fips: setup.fips,
-            files: Vec::new(),
+            settings: setup.settings.clone(),
         };
         let keys = Arc::new(ServiceKeys::open(&parts).await.unwrap());
         let networks = Networks::new(vec![setup.machines], Vec::new());
@@ -157,10 +180,7 @@ impl World {
             host_keys: HostKeys::new(store, dialer.clone(), clock.clone()),
             dialer,
             clock: clock.clone(),
-            fips: setup.fips,
-            modern: setup.modern,
-            keepalive: SOON,
-            within: SOON,
+            settings: setup.settings.clone(),
         });
         let folder = tempfile::tempdir().unwrap();
         let machine = Machine::start(folder.path()).await;
@@ -174,7 +194,9 @@ impl World {
             clock,
             random: Arc::new(SystemRandom),
             registry: rp_metrics::Registry::new(),
-            limits: setup.limits,
+            settings: setup.settings,
+            limits: rp_config::Limits::default(),
+            idle: setup.idle,
             host: "bastion.test".to_owned(),
             names: vec!["127.0.0.1".to_owned()],
             origins: Arc::new(Origins { proxy_protocol_from: setup.balancers, ..Origins::default() }),

@@ -145,19 +145,22 @@ impl Access {
         if ask.rights == Rights::Read {
             return Err(ElevationError::Rights);
         }
-        if ask.break_glass && !self.policy.break_glass {
+        if ask.break_glass && !self.policy.elevation.break_glass {
             return Err(ElevationError::BreakGlassOff);
         }
         let length = ask.reason.trim().chars().count();
-        if length < self.policy.min_reason.max(1) || length > MOST_REASON {
-            return Err(ElevationError::Reason { least: self.policy.min_reason.max(1), most: MOST_REASON });
+        if length < self.policy.access.min_reason.max(1) || length > MOST_REASON {
+            return Err(ElevationError::Reason {
+                least: self.policy.access.min_reason.max(1),
+                most: MOST_REASON,
+            });
         }
         if ask.ticket.as_ref().is_some_and(|ticket| ticket.chars().count() > MOST_TICKET) {
             return Err(ElevationError::Ticket { most: MOST_TICKET });
         }
-        let longest = self.policy.max_elevation;
+        let longest = self.policy.elevation.max_life;
         let life = ask.life.unwrap_or(longest);
-        if life < self.policy.min_life || life > longest {
+        if life < self.policy.access.min_life || life > longest {
             return Err(ElevationError::Life { longest });
         }
         Ok(life)

@@ -54,7 +54,7 @@ impl Access {
         }
         let latest = self.latest_end(&live.grant, now).await.map_err(ExtendError::Store)?;
         let (longest, not_after) = (latest.since(now), now + life);
-        if life < self.policy.min_life || not_after > latest || not_after <= live.grant.not_after {
+        if life < self.policy.access.min_life || not_after > latest || not_after <= live.grant.not_after {
             return Err(ExtendError::Life { longest });
         }
         let mut entry = caller.entry(now, Phase::Single, "grant.extend");
@@ -80,7 +80,7 @@ impl Access {
     }
 
     async fn latest_end(&self, grant: &Grant, now: Timestamp) -> Result<Timestamp, StoreError> {
-        let mut latest = grant.created + self.policy.max_total_life;
+        let mut latest = grant.created + self.policy.access.max_total_life;
         let elevation = grant.elevation_id.as_ref().and_then(|id| self.privileges.elevation(id));
         if let Some(elevation) = elevation.filter(|each| each.state(now) == ElevationState::Active) {
             latest = elevation.not_after.map_or(latest, |end| latest.min(end));

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use rp_base::{Id, Timestamp, chain};
+use rp_config::Outage;
 use rp_database::{Expect, StoreError};
 use rp_documents::{Collection, Grant, GrantUse};
 use tokio::time::Instant;
 
 use crate::access::Access;
 use crate::active_grant::{ActiveGrant, EndReason};
-use crate::policy::Outage;
 
 /// The poll behind the notifications (`contract/rules.md` §3.7).
 const POLL: Duration = Duration::from_millis(250);

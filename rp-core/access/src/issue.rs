@@ -140,8 +140,8 @@ impl Access {
             None => self.person_basis(caller, &ask).await?,
         };
         let longest = self.policy.longest(ask.rights);
-        let life = ask.life.unwrap_or_else(|| self.policy.default_life.min(longest));
-        if life < self.policy.min_life || life > longest {
+        let life = ask.life.unwrap_or_else(|| self.policy.access.default_life.min(longest));
+        if life < self.policy.access.min_life || life > longest {
             return Err(IssueError::Life { longest });
         }
         // One at a time for each person, so that many at once do not get past the count.
@@ -194,8 +194,8 @@ impl Access {
             return Err(RenewError::Ended);
         }
         let parent = &live.grant;
-        let not_after =
-            (now + life.min(self.policy.renew_life).max(self.policy.min_life)).min(parent.not_after);
+        let not_after = (now + life.min(self.policy.access.renew_life).max(self.policy.access.min_life))
+            .min(parent.not_after);
         let grant = Grant {
             target: parent.target.clone(),
             rights: parent.rights,
@@ -260,8 +260,8 @@ impl Access {
 
     fn check_text(&self, reason: &str, ticket: Option<&str>) -> Result<(), IssueError> {
         let length = reason.trim().chars().count();
-        if length < self.policy.min_reason || length > MOST_REASON {
-            return Err(IssueError::Reason { least: self.policy.min_reason, most: MOST_REASON });
+        if length < self.policy.access.min_reason || length > MOST_REASON {
+            return Err(IssueError::Reason { least: self.policy.access.min_reason, most: MOST_REASON });
         }
         if ticket.is_some_and(|ticket| ticket.chars().count() > MOST_TICKET) {
             return Err(IssueError::Ticket { most: MOST_TICKET });
@@ -275,14 +275,14 @@ impl Access {
         if caller.via != Via::Automation || !caller.person.is_automated() || !useful {
             return Err(IssueError::NotAllowed { needed: ask.rights });
         }
-        Ok(IssueBasis { most_grants: self.policy.max_grants, ..IssueBasis::default() })
+        Ok(IssueBasis { most_grants: self.policy.access.max_grants, ..IssueBasis::default() })
     }
 
     async fn person_basis(&self, caller: &Caller, ask: &IssueRequest) -> Result<IssueBasis, IssueError> {
         if caller.via == Via::Automation || caller.person.is_automated() {
             return self.automation_basis(caller, ask);
         }
-        let most_grants = self.policy.max_grants;
+        let most_grants = self.policy.access.max_grants;
         if ask.kind == GrantKind::Robot {
             return Err(IssueError::NotAllowed { needed: Rights::Admin });
         }

@@ -33,7 +33,7 @@ pub use extend::ExtendError;
 pub use grants::{AccessError, GrantFilter, GrantPage, GrantView};
 pub use issue::{IssueError, IssueRequest, IssuedGrant, RenewError};
 pub use page::OwnPage;
-pub use policy::{Caller, Outage, Policy, Via};
+pub use policy::{Caller, Policy, Via};
 pub use revoke::RevokeScope;
 pub use robots::{RobotError, RobotRequest, RobotView};
 pub use ssh::{ssh_machine, ssh_user};

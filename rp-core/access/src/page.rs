@@ -6,13 +6,14 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use rp_base::Timestamp;
+use rp_config::Outage;
 use rp_documents::grant::GrantState;
 use rp_documents::{Grant, GrantKind, ResourceId};
 
 use crate::access::{Access, REFUSE_AFTER};
 use crate::active_grant::{ActiveGrant, Refusal};
 use crate::grants::GrantFilter;
-use crate::policy::{Caller, Outage};
+use crate::policy::Caller;
 
 /// What a person holds for looking at a cluster.
 #[derive(Debug)]

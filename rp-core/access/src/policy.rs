@@ -1,9 +1,9 @@
 //! What the configuration says about people and lives.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rp_base::{Id, Timestamp};
+use rp_config::SelfServiceRights;
 use rp_documents::{Actor, Entry, Person, Phase, Rights, Robot, Role, Roles};
 use rp_net::PerMinute;
 
@@ -67,96 +67,37 @@ impl Caller {
     }
 }
 
-/// Groups, lives and reasons (`[roles]`, `[access]`, `[elevation]` and `[robots]` of the configuration).
-#[derive(Debug, Clone)]
+/// Groups, lives and reasons: the sections of the configuration that decide about them, as they were read.
+#[derive(Debug, Clone, Default)]
 pub struct Policy {
-    /// Which of the provider's groups give which role; compared exactly (`contract/portal.md` §6).
-    pub groups: BTreeMap<Role, Vec<String>>,
-    /// Life of a grant when none is asked for.
-    pub default_life: Duration,
-    /// Longest life that is given.
-    pub max_life: Duration,
-    /// Longest life of a grant above read-only.
-    pub max_power_life: Duration,
-    /// Longest life of a grant from its making, extensions included.
-    pub max_total_life: Duration,
-    /// Longest life of a renewed token.
-    pub renew_life: Duration,
-    /// The one-time password of an SSH grant opens a shell within this time of its making.
-    pub password_life: Duration,
-    /// Shortest life of a grant, an elevation or a robot.
-    pub min_life: Duration,
-    /// Shortest reason, in characters.
-    pub min_reason: usize,
-    /// Living grants a person may hold at once.
-    pub max_grants: usize,
-    /// Streams that a person or a robot may have open at once on one replica.
-    pub max_streams: usize,
-    /// Other requests to clusters that a person or a robot may have under way at once on one replica.
-    pub max_requests: usize,
-    /// Dangerous actions need a sign-in younger than this.
-    pub fresh_sign_in: Duration,
-    /// Groups whose elevations need no approver.
-    pub elevation_self_service: Vec<String>,
-    /// The most rights that such an elevation gives.
-    pub self_service_rights: Rights,
-    /// Longest life of an elevation.
-    pub max_elevation: Duration,
-    /// Whether people may elevate without an approver, loudly.
-    pub break_glass: bool,
-    /// Longest life of a robot.
-    pub max_robot_life: Duration,
-    /// The provider's client ids and the names of the robots that they are.
-    pub robot_clients: BTreeMap<String, String>,
-    /// Rate limits of requests.
+    /// Which of the provider's groups give which role: [`Policy::groups`].
+    pub roles: rp_config::Roles,
+    pub access: rp_config::Access,
+    pub elevation: rp_config::Elevation,
+    pub robots: rp_config::Robots,
+    /// Rate limits of requests, of `[limits]`.
     pub rates: PerMinute,
-    /// What happens to accesses while the store is away.
-    pub outage: Outage,
-}
-
-/// What happens to accesses while the store is away (`contract/rules.md` §3.7).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Outage {
-    /// New ones are refused after 5 s, streams are cut after 15 s.
-    #[default]
-    Refuse,
-    /// Those in use live on, audited to local disk.
-    Spool,
-}
-
-impl Default for Policy {
-    fn default() -> Self {
-        Self {
-            groups: BTreeMap::new(),
-            default_life: Duration::from_secs(6 * 3600),
-            max_life: Duration::from_secs(12 * 3600),
-            max_power_life: Duration::from_secs(6 * 3600),
-            max_total_life: Duration::from_secs(24 * 3600),
-            renew_life: Duration::from_secs(15 * 60),
-            password_life: Duration::from_secs(120),
-            min_life: Duration::from_secs(60),
-            min_reason: 10,
-            max_grants: 100,
-            max_streams: 1000,
-            max_requests: 500,
-            fresh_sign_in: Duration::from_secs(15 * 60),
-            elevation_self_service: Vec::new(),
-            self_service_rights: Rights::Write,
-            max_elevation: Duration::from_secs(4 * 3600),
-            break_glass: true,
-            max_robot_life: Duration::from_secs(90 * 24 * 3600),
-            robot_clients: BTreeMap::new(),
-            rates: PerMinute::default(),
-            outage: Outage::Refuse,
-        }
-    }
+    /// What happens to accesses while the store is away (`contract/rules.md` §3.7), of `[store]`.
+    pub outage: rp_config::Outage,
 }
 
 impl Policy {
+    /// The provider's groups that give a role; compared exactly (`contract/portal.md` §6).
+    pub fn groups(&self, role: Role) -> &[String] {
+        match role {
+            Role::Viewer => &self.roles.viewer,
+            Role::Sre => &self.roles.sre,
+            Role::Elevated => &self.roles.elevated,
+            Role::Approver => &self.roles.approver,
+            Role::Auditor => &self.roles.auditor,
+            Role::Admin => &self.roles.admin,
+        }
+    }
+
     /// The roles that a person's groups give.
     pub fn roles_of(&self, groups: &[String]) -> Roles {
-        let given = |wanted: &[String]| wanted.iter().any(|group| groups.contains(group));
-        self.groups.iter().filter(|(_, wanted)| given(wanted)).map(|(role, _)| *role).collect()
+        let given = |role: &Role| self.groups(*role).iter().any(|group| groups.contains(group));
+        Role::ALL.into_iter().filter(given).collect()
     }
 
     /// What every robot may do beside its scope.
@@ -167,7 +108,8 @@ impl Policy {
     /// Those of a person's groups that mean something here, in configured order, each once.
     pub fn known_groups(&self, groups: &[String]) -> Vec<String> {
         let mut known: Vec<String> = Vec::new();
-        for group in self.groups.values().flatten().chain(&self.elevation_self_service) {
+        let giving = Role::ALL.into_iter().flat_map(|role| self.groups(role));
+        for group in giving.chain(&self.elevation.self_service) {
             if groups.contains(group) && !known.contains(group) {
                 known.push(group.clone());
             }
@@ -188,18 +130,22 @@ impl Policy {
 
     /// Whether an elevation of somebody in these groups comes into force without an approver.
     pub fn is_self_service(&self, groups: &[String], rights: Rights) -> bool {
-        rights <= self.self_service_rights
-            && self.elevation_self_service.iter().any(|group| groups.contains(group))
+        let most = match self.elevation.self_service_rights {
+            SelfServiceRights::Write => Rights::Write,
+            SelfServiceRights::Admin => Rights::Admin,
+        };
+        rights <= most && self.elevation.self_service.iter().any(|group| groups.contains(group))
     }
 
     /// The longest life of a grant with these rights.
     pub fn longest(&self, rights: Rights) -> Duration {
-        if rights > Rights::Read { self.max_power_life.min(self.max_life) } else { self.max_life }
+        let access = &self.access;
+        if rights > Rights::Read { access.max_power_life.min(access.max_life) } else { access.max_life }
     }
 
     /// A grant that was made longer ago than this has ended, unless it is a robot's token.
     pub(crate) fn oldest_life(&self) -> Duration {
-        self.max_total_life.max(self.max_life)
+        self.access.max_total_life.max(self.access.max_life)
     }
 }
 
@@ -210,7 +156,11 @@ mod tests {
     #[test]
     fn groups_give_roles_by_exact_match() {
         let policy = Policy {
-            groups: [(Role::Sre, vec!["sre".to_owned()]), (Role::Elevated, vec!["Power".to_owned()])].into(),
+            roles: rp_config::Roles {
+                sre: vec!["sre".to_owned()],
+                elevated: vec!["Power".to_owned()],
+                ..rp_config::Roles::default()
+            },
             ..Policy::default()
         };
         let roles =
@@ -224,7 +174,9 @@ mod tests {
 
     #[test]
     fn self_service_is_by_group_and_up_to_its_rights() {
-        let policy = Policy { elevation_self_service: vec!["on-call".to_owned()], ..Policy::default() };
+        let self_service = vec!["on-call".to_owned()];
+        let elevation = rp_config::Elevation { self_service, ..rp_config::Elevation::default() };
+        let policy = Policy { elevation, ..Policy::default() };
         let on_call = ["on-call".to_owned()];
         assert!(policy.is_self_service(&on_call, Rights::Write));
         assert!(!policy.is_self_service(&on_call, Rights::Admin));

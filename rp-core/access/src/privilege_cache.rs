@@ -105,7 +105,7 @@ impl Access {
 
     /// An elevation asked for longer ago than this is over, unless the policy was changed since.
     pub(crate) fn elevation_window(&self) -> Duration {
-        self.policy.max_elevation + Elevation::REQUEST_LIFE
+        self.policy.elevation.max_life + Elevation::REQUEST_LIFE
     }
 
     /// Visits elevations, newest first, until one is older than `oldest` or the visitor breaks off.

@@ -119,7 +119,7 @@ impl Access {
             created: now,
             created_by: caller.person.clone(),
             not_after: now + life,
-            max_grants: ask.max_grants.unwrap_or(self.policy.max_grants),
+            max_grants: ask.max_grants.unwrap_or(self.policy.access.max_grants),
             revoked: None,
             unknown: Unknown::new(),
         };
@@ -235,13 +235,13 @@ impl Access {
     /// # Errors
     /// The store did not answer.
     pub async fn robot_by_client(&self, client_id: &str) -> Result<Option<Arc<Robot>>, StoreError> {
-        let Some(name) = self.policy.robot_clients.get(client_id) else { return Ok(None) };
+        let Some(name) = self.policy.robots.clients.get(client_id) else { return Ok(None) };
         let robot = self.robot(name).await?;
         Ok(robot.filter(|robot| robot.is_active(self.clock.now())))
     }
 
     pub(crate) fn is_client(&self, name: &str) -> bool {
-        self.policy.robot_clients.values().any(|robot| robot == name)
+        self.policy.robots.clients.values().any(|robot| robot == name)
     }
 
     /// A robot from the cache, or from the store when another replica has just made it.
@@ -312,12 +312,12 @@ impl Access {
             return Err(RobotError::Invalid("a robot may hold 1 to 10000 grants at once"));
         }
         let length = ask.reason.trim().chars().count();
-        if length < self.policy.min_reason || length > MOST_REASON {
-            return Err(RobotError::Reason { least: self.policy.min_reason, most: MOST_REASON });
+        if length < self.policy.access.min_reason || length > MOST_REASON {
+            return Err(RobotError::Reason { least: self.policy.access.min_reason, most: MOST_REASON });
         }
-        let longest = self.policy.max_robot_life;
+        let longest = self.policy.robots.max_life;
         let life = ask.life.unwrap_or(longest);
-        if life < self.policy.min_life || life > longest {
+        if life < self.policy.access.min_life || life > longest {
             return Err(RobotError::Life { longest });
         }
         Ok(life)

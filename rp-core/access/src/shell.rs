@@ -4,13 +4,14 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use rp_config::Outage;
 use rp_documents::grant::GrantState;
 use rp_documents::{Grant, GrantKind, ResourceId};
 
 use crate::access::{Access, REFUSE_AFTER};
 use crate::active_grant::{ActiveGrant, Refusal};
 use crate::grants::GrantFilter;
-use crate::policy::{Caller, Outage};
+use crate::policy::Caller;
 
 /// Terminals of one person for one cluster that are looked through.
 const MOST: usize = 50;

@@ -8,6 +8,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use rp_base::{Digest, Id, Timestamp};
+use rp_config::Outage;
 use rp_database::{Expect, StoreError};
 use rp_documents::login::{LoginCode, LoginFlow};
 use rp_documents::{Collection, Grant, GrantKind, Phase, Unknown};
@@ -15,7 +16,7 @@ use rp_documents::{Collection, Grant, GrantKind, Phase, Unknown};
 use crate::access::{Access, REFUSE_AFTER};
 use crate::active_grant::{ActiveGrant, Refusal};
 use crate::issue::{IssueError, RenewError};
-use crate::policy::{Caller, Outage};
+use crate::policy::Caller;
 
 /// The longest name of an SSH user that is looked at, in bytes.
 const MOST_USER: usize = 256;
@@ -140,7 +141,7 @@ impl Access {
         if live.ended(now).is_some() {
             return Err(RenewError::Ended);
         }
-        let not_after = (now + self.policy.renew_life).min(live.grant.not_after);
+        let not_after = (now + self.policy.access.renew_life).min(live.grant.not_after);
         let mut entry = caller.entry(now, Phase::Single, "grant.certificate");
         entry.grant = Some(id.clone());
         entry.target.clone_from(&live.grant.target);
@@ -152,7 +153,7 @@ impl Access {
     /// Written before the grant: without the grant it opens nothing, and it forgets itself.
     pub(crate) async fn keep_password(&self, grant: &Grant) -> Result<(), IssueError> {
         let id = code_id(&grant.secret_sha256);
-        let not_after = (grant.created + self.policy.password_life).min(grant.not_after);
+        let not_after = (grant.created + self.policy.access.password_life).min(grant.not_after);
         let place = format!("{}/{id}/sealed", Collection::LoginCodes.name());
         let sealed =
             self.keyring.seal(grant.id.as_str().as_bytes(), &place).map_err(|_| IssueError::NoKey)?;

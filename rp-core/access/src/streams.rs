@@ -90,7 +90,7 @@ impl Access {
         live: &ActiveGrant,
         what: impl FnOnce() -> String,
     ) -> Result<StreamGuard, TooManyStreams> {
-        let most = self.policy.max_streams;
+        let most = self.policy.access.max_streams;
         let life = Arc::clone(live.life());
         let before = life.owner.streams.fetch_add(1, Ordering::Relaxed);
         if before >= most {
@@ -122,7 +122,7 @@ impl Access {
     /// # Errors
     /// [`TooManyRequests`]: the owner has as many under way on this replica as the policy allows.
     pub fn request(&self, live: &ActiveGrant) -> Result<RequestGuard, TooManyRequests> {
-        let most = self.policy.max_requests;
+        let most = self.policy.access.max_requests;
         let guard = RequestGuard(Arc::clone(&live.life().owner));
         // The guard of one too many counts it out again.
         if guard.0.requests.fetch_add(1, Ordering::Relaxed) < most {

@@ -33,6 +33,7 @@ use crate::operation::{self, StoredOperation};
 use crate::progress::{LeasedProgress, begin};
 use crate::queue::QueuedDocument;
 use crate::reservation::{self, ReservationError};
+use crate::settings::margin;
 
 /// Characters of a panic message that are logged.
 const LONGEST_PANIC: usize = 1024;
@@ -144,7 +145,7 @@ impl ClusterWork {
             }
             RunResult::Failed(Failure::Later(text)) => self.postpone(&text).await,
             RunResult::Failed(Failure::HandedOver) => self.hand_over(Duration::ZERO).await,
-            RunResult::Cut => self.hand_over(self.context.settings.margin()).await,
+            RunResult::Cut => self.hand_over(margin(&self.context.settings)).await,
             RunResult::Failed(Failure::Lost) => self.lost(),
             RunResult::Panicked(text) => self.panicked(&text).await,
         }

@@ -16,7 +16,6 @@ use crate::claim_cache::ClaimCache;
 use crate::kind::Kind;
 use crate::metrics::Metrics;
 use crate::queue::Queue;
-use crate::settings::Settings;
 use crate::time::StoreTime;
 
 #[derive(Debug)]
@@ -25,7 +24,7 @@ pub(crate) struct Context {
     pub(crate) clock: SharedClock,
     pub(crate) random: SharedRandom,
     pub(crate) manager: Arc<dyn Manager>,
-    pub(crate) settings: Settings,
+    pub(crate) settings: rp_config::Backend,
     pub(crate) metrics: Metrics,
     pub(crate) statsd: Statsd,
     pub(crate) time: StoreTime,

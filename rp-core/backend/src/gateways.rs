@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use rp_base::chain;
-use rp_cluster::{GatewayRecord, Gateways};
+use rp_cluster::{GatewayRecord, Gateways, ProgressError};
 use rp_database::{SharedStore, StoreError, Typed};
 use rp_documents::{Gateway, GatewayDocument, Unknown};
+
+use crate::progress::away;
 
 /// A record that is being deleted stays so long: the gateway polls every ten seconds and must see it go.
 const GOING: Duration = Duration::from_secs(60);
@@ -30,8 +31,8 @@ impl StoredGateways {
 
 #[async_trait]
 impl Gateways for StoredGateways {
-    async fn get(&self, link_id: &str) -> Result<Option<GatewayRecord>, String> {
-        let found = self.records().get(link_id).await.map_err(|error| text(&error))?;
+    async fn get(&self, link_id: &str) -> Result<Option<GatewayRecord>, ProgressError> {
+        let found = self.records().get(link_id).await.map_err(away)?;
         Ok(found.map(|found| GatewayRecord {
             link_id: found.value.id,
             cluster: found.value.gateway.id,
@@ -40,7 +41,7 @@ impl Gateways for StoredGateways {
         }))
     }
 
-    async fn create(&self, record: &GatewayRecord) -> Result<bool, String> {
+    async fn create(&self, record: &GatewayRecord) -> Result<bool, ProgressError> {
         let document = GatewayDocument {
             id: record.link_id.clone(),
             gateway: Gateway {
@@ -55,29 +56,26 @@ impl Gateways for StoredGateways {
         match self.records().create(document).await {
             Ok(_) => Ok(true),
             Err(StoreError::Exists { .. }) => Ok(false),
-            Err(error) => Err(text(&error)),
+            Err(error) => Err(away(error)),
         }
     }
 
-    async fn delete(&self, link_id: &str) -> Result<(), String> {
+    async fn delete(&self, link_id: &str) -> Result<(), ProgressError> {
         let records = self.records();
         for _ in 0..TRIES {
-            let found = records.get(link_id).await.map_err(|error| text(&error))?;
+            let found = records.get(link_id).await.map_err(away)?;
             let Some(mut found) = found.filter(|found| !found.value.gateway.deleting) else { return Ok(()) };
             found.value.gateway.deleting = true;
-            found.expires_at = Some(self.0.now().await.map_err(|error| text(&error))? + GOING);
+            found.expires_at = Some(self.0.now().await.map_err(away)? + GOING);
             match records.replace(found).await {
                 Ok(_) | Err(StoreError::Gone { .. }) => return Ok(()),
                 Err(StoreError::Stale { .. }) => {}
-                Err(error) => return Err(text(&error)),
+                Err(error) => return Err(away(error)),
             }
         }
-        Err(format!("the gateway's record {link_id} is written by others all the time"))
+        let contended = format!("the gateway's record {link_id} is written by others all the time");
+        Err(ProgressError::Store(contended))
     }
-}
-
-fn text(error: &StoreError) -> String {
-    chain(error).to_string()
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use tokio_util::sync::DropGuard;
 
 use crate::context::Context;
 use crate::leased_document::{LeaseError, LeasedDocument};
+use crate::settings::margin;
 
 /// Renews until dropped or the lease is lost, which cancels `leased.lost`. The claim was the first
 /// renewal. A failed renewal is retried soon, and given up a margin before others may claim the document. A panic also
@@ -19,7 +20,7 @@ pub(crate) async fn renew_until_lost<D: Leased>(context: Arc<Context>, leased: A
     let quick = (settings.heartbeat / 10).max(Duration::from_millis(5));
     loop {
         let renewed = leased.renewed();
-        let deadline = renewed + settings.lease.saturating_sub(settings.margin());
+        let deadline = renewed + settings.lease.saturating_sub(margin(settings));
         sleep_until((renewed + settings.heartbeat).min(deadline)).await;
         // A write of the work itself may have renewed it meanwhile.
         if leased.renewed() != renewed {

@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::context::Context;
-use crate::settings::Settings;
+use crate::settings::margin;
 
 /// Attempts of a write that conflicts with writes of others (`contract/database.md` §7.1).
 const TRIES: u32 = 5;
@@ -295,9 +295,9 @@ fn changed<D: Leased>(body: &D, change: Change<'_, D>) -> D {
 
 /// Whether a lease written at that time expires for other processes only after its holder gives it up. If not, our
 /// estimate of the store's clock was wrong, and the lease is renewed at once.
-fn is_long_enough(expires: i64, written: Timestamp, settings: &Settings) -> bool {
+fn is_long_enough(expires: i64, written: Timestamp, settings: &rp_config::Backend) -> bool {
     let free = Timestamp::from_seconds(expires.saturating_add(1));
-    free.since(written) >= settings.lease.saturating_sub(settings.margin())
+    free.since(written) >= settings.lease.saturating_sub(margin(settings))
 }
 
 /// Repeats writes to a store that did not answer.
@@ -333,13 +333,13 @@ mod tests {
 
     #[test]
     fn a_lease_that_ends_before_its_holder_gives_up_is_none() {
-        let (settings, written) = (Settings::default(), Timestamp::from_seconds(1000));
+        let (settings, written) = (rp_config::Backend::default(), Timestamp::from_seconds(1000));
         assert!(is_long_enough(1060, written, &settings));
         assert!(is_long_enough(1049, written, &settings), "free at 1050, given up at 1050");
         assert!(!is_long_enough(1048, written, &settings));
         assert!(!is_long_enough(900, written, &settings));
         // The whole seconds of a short lease.
-        let short = Settings { lease: Duration::from_secs(1), ..settings };
+        let short = rp_config::Backend { lease: Duration::from_secs(1), ..settings };
         assert!(is_long_enough(1000, written, &short));
     }
 }

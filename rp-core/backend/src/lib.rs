@@ -30,4 +30,3 @@ mod time;
 pub use gateways::StoredGateways;
 pub use metrics::{BackendMetrics, KindLabels, TurnLabels, TurnOutcome, register_metrics};
 pub use service::{Backend, BackendParts};
-pub use settings::Settings;

@@ -178,7 +178,7 @@ impl LeasedProgress {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "maps what a call gave")]
-fn away(error: StoreError) -> ProgressError {
+pub(crate) fn away(error: StoreError) -> ProgressError {
     ProgressError::Store(chain(&error).to_string())
 }
 

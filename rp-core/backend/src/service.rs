@@ -20,7 +20,7 @@ use crate::feed::Feed;
 use crate::kind::Kind;
 use crate::metrics::{Metrics, TurnOutcome};
 use crate::queue::{Bounds, Queue, QueuedDocument};
-use crate::settings::Settings;
+use crate::settings::{kept_for_deletes, normalized};
 use crate::time::StoreTime;
 use crate::{cluster, subscription};
 
@@ -40,7 +40,7 @@ pub struct BackendParts {
     pub clock: SharedClock,
     pub random: SharedRandom,
     pub manager: Arc<dyn Manager>,
-    pub settings: Settings,
+    pub settings: rp_config::Backend,
     pub registry: Registry,
     /// The contract's lines about operations.
     pub statsd: Statsd,
@@ -75,8 +75,8 @@ impl Backend {
     /// Creates the workers; [`Backend::run`] starts them.
     pub fn new(parts: BackendParts) -> Self {
         let BackendParts { store, clock, random, manager, settings, registry, statsd, domain } = parts;
-        let settings = settings.normalized();
-        let others = settings.workers - settings.kept_for_deletes();
+        let settings = normalized(settings);
+        let others = settings.workers - kept_for_deletes(&settings);
         let clusters = Bounds { others, per_subscription: settings.per_subscription };
         let subscriptions = Bounds { others: settings.workers, per_subscription: 1 };
         let context = Context {

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use rp_api::CloudError;
-use rp_backend::{Backend, BackendParts, Settings};
+use rp_backend::{Backend, BackendParts};
 use rp_base::{SystemClock, SystemRandom};
 use rp_cluster::{Failure, Job, Manager, Operation, Outcome, StepEvent};
 use rp_database::{Draft, PostgresOptions, PostgresStore, SharedStore};
@@ -107,14 +107,14 @@ async fn connect(url: &str) -> SharedStore {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn works_until_killed() {
     let (Ok(url), Ok(record)) = (std::env::var(URL), std::env::var(RECORD)) else { return };
-    let settings = Settings {
+    let settings = rp_config::Backend {
         // A process that gets no time for so long loses its work, as one that is frozen does.
         lease: Duration::from_secs(6),
         heartbeat: Duration::from_millis(500),
         poll: Duration::from_millis(500),
         retry: Duration::from_millis(100),
         retry_most: Duration::from_secs(2),
-        ..Settings::default()
+        ..rp_config::Backend::default()
     };
     let backend = Backend::new(BackendParts {
         store: connect(&url).await,

@@ -2,6 +2,8 @@
 //!
 //! Each section is declared once, below `sections`, in the language of `rp-settings`; [`parse`] and [`reference_markdown`]
 //! come from the declarations. [`load`] reads the process's environment and a file.
+//!
+//! Crates take the sections that they go by; all of them together, [`Settings`], are for the crates that start processes.
 
 mod load;
 mod sections;

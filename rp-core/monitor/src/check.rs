@@ -31,7 +31,7 @@ use crate::emit::{ClusterDims, Emitters};
 use crate::expose::SeriesGroup;
 use crate::fetch::{Buffers, FetchLimits};
 use crate::names::{Metric, own};
-use crate::runner::{CollectorOutcome, LookFindings, SharedFindings, panic_message};
+use crate::runner::{CollectorOutcome, LookFindings, Panicked, SharedFindings};
 use crate::sample::Sample;
 use crate::view::ClusterView;
 use crate::worker::{Look, LookOutcome, Round};
@@ -245,7 +245,7 @@ impl Check {
 }
 
 /// A monitor that ended: its name, what is counted when it panicked, and what it told.
-type MonitorResult = (&'static str, &'static Metric, Result<SideMonitorOutput, String>);
+type MonitorResult = (&'static str, &'static Metric, Result<SideMonitorOutput, Panicked>);
 
 /// The running monitors of one look; they end when this is dropped.
 #[derive(Default)]
@@ -259,7 +259,7 @@ impl Monitors {
         monitor: impl Future<Output = SideMonitorOutput> + Send + 'static,
     ) {
         let contained = AssertUnwindSafe(monitor).catch_unwind();
-        self.0.spawn(async move { (name, failed, contained.await.map_err(|panic| panic_message(&*panic))) });
+        self.0.spawn(async move { (name, failed, contained.await.map_err(|panic| Panicked::new(&*panic))) });
     }
 
     async fn join_all(&mut self, inner: &Inner, looking: &LookContext) {

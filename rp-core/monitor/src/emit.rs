@@ -11,12 +11,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use rp_base::SharedClock;
+use rp_config::MetricsDetail;
 use rp_documents::ResourceId;
 use rp_metrics::{Gauge, Registry, Statsd, metrics, statsd};
 
 pub use recorder::{RecordedSample, Recorder};
 
-use crate::expose::{Detail, Exposition, SeriesGroup};
+use crate::expose::{Exposition, SeriesGroup};
 use crate::names::{Account, Metric, Scope, client, own};
 use crate::sample::{Sample, Text, Value};
 use crate::view::ClusterView;
@@ -103,7 +104,7 @@ pub struct EmitterParts {
     pub clock: SharedClock,
     pub registry: Registry,
     /// How much of each cluster is exposed to Prometheus.
-    pub detail: Detail,
+    pub detail: MetricsDetail,
 }
 
 /// Both emitters and the exposition. Cheap to clone.
@@ -137,7 +138,7 @@ pub fn register_metrics(registry: &Registry) {
     crate::pool::PoolMetrics::register(registry);
     crate::feed::FeedMetrics::register(registry);
     crate::worker::WorkerMetrics::register(registry);
-    let _ = Exposition::new(registry, Detail::default());
+    let _ = Exposition::new(registry, MetricsDetail::default());
 }
 
 impl Emitters {
@@ -151,8 +152,13 @@ impl Emitters {
     pub fn recording(clock: SharedClock) -> (Self, Recorder) {
         let (registry, recorder) = (Registry::new(), Recorder::default());
         let sink = |account| Sink::Recorder(recorder.clone(), account);
-        let emitters =
-            Self::over(sink(Account::Service), sink(Account::Cluster), clock, &registry, Detail::default());
+        let emitters = Self::over(
+            sink(Account::Service),
+            sink(Account::Cluster),
+            clock,
+            &registry,
+            MetricsDetail::default(),
+        );
         recorder.watches(registry);
         (emitters, recorder)
     }
@@ -162,7 +168,13 @@ impl Emitters {
         Self::recording(Arc::new(rp_base::SystemClock))
     }
 
-    fn over(service: Sink, cluster: Sink, clock: SharedClock, registry: &Registry, detail: Detail) -> Self {
+    fn over(
+        service: Sink,
+        cluster: Sink,
+        clock: SharedClock,
+        registry: &Registry,
+        detail: MetricsDetail,
+    ) -> Self {
         let exposition = Exposition::new(registry, detail);
         let metrics = EmitMetrics::register(registry);
         Self(Arc::new(Inner { service, cluster, clock, exposition, metrics }))

@@ -13,10 +13,10 @@ mod tests;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
+use rp_config::MetricsDetail;
 use rp_documents::ResourceId;
 use rp_metrics::{
     Counter, Description, Family, Gauge, Histogram, Metric as _, Registry, Source, buckets, labels, metrics,
@@ -40,36 +40,6 @@ metrics! {
         held: Gauge = "held_series";
         /// Series that were left out, for their cluster has more than the budget allows.
         cut: Family<Cut, Counter> = "cut_series_total";
-    }
-}
-
-/// How much of each cluster is exposed. Sums over the fleet are always exposed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Detail {
-    /// Every series.
-    #[default]
-    All,
-    /// Unhealthy series, and alerts, restarts and expiry of certificates.
-    Unhealthy,
-    /// No series that names a cluster.
-    Fleet,
-}
-
-/// The text is none of the values.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("expected all, unhealthy or fleet")]
-pub struct InvalidDetail;
-
-impl FromStr for Detail {
-    type Err = InvalidDetail;
-
-    fn from_str(text: &str) -> Result<Self, InvalidDetail> {
-        match text {
-            "all" => Ok(Self::All),
-            "unhealthy" => Ok(Self::Unhealthy),
-            "fleet" => Ok(Self::Fleet),
-            _ => Err(InvalidDetail),
-        }
     }
 }
 
@@ -104,7 +74,7 @@ impl SeriesGroup {
 pub struct Exposition(Arc<Inner>);
 
 struct Inner {
-    detail: Detail,
+    detail: MetricsDetail,
     families: Families,
     clusters: RwLock<HashMap<Box<str>, Arc<ClusterSeries>>>,
     /// By family and rendered labels.
@@ -137,7 +107,7 @@ impl fmt::Debug for Exposition {
 
 impl Exposition {
     /// An empty exposition, attached to the registry.
-    pub fn new(registry: &Registry, detail: Detail) -> Self {
+    pub fn new(registry: &Registry, detail: MetricsDetail) -> Self {
         let inner = Inner {
             detail,
             families: Families::new(),

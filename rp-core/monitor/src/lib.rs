@@ -25,11 +25,9 @@ pub mod pool;
 pub mod runner;
 pub mod sample;
 pub mod service;
-pub mod settings;
 pub mod view;
 pub mod worker;
 
 pub use service::{Emit, MonitorParts, MonitorService, StartError};
-pub use settings::MonitorSettings;
 pub use view::{ClusterView, WorkerProfile};
 pub use worker::{Look, LookOutcome, Round};

@@ -8,8 +8,9 @@ use rp_openshift as openshift;
 use rp_openshift::{Member, Reader, Skipped};
 
 pub use alert::Alert;
+pub(crate) use openshift::List;
 pub use openshift::{Credentials, Dns, Int, Text};
-pub(crate) use page::{ArrayBody, Envelope, ObjectBody};
+pub(crate) use page::{ArrayBody, ObjectBody, next_page};
 
 /// Labels and annotations that collectors read, in order; others are not kept.
 const KEPT: &[&str] = &[

@@ -28,6 +28,11 @@ const MOST_ERROR: usize = 500;
 /// Maximum number of stages in which a collector may request further resources.
 const STAGES: usize = 4;
 
+/// The message of a panic, in the contract's format.
+#[derive(Debug, thiserror::Error)]
+#[error("panic: '{0}'")]
+pub(crate) struct Panicked(String);
+
 /// The source of resources.
 pub trait Source: Send + Sync {
     /// Puts the resource, or the error, into `seen`.
@@ -130,31 +135,28 @@ impl<'a, S: Source> Runner<'a, S> {
         tracing::debug!(collector = name, "starting");
         let began = Instant::now();
         let mut told = CollectorOutput::new(self.seen.hourly());
-        let result = match self.prepare(collector).await {
-            Ok(()) => {
-                catch_panic(|| (collector.run)(self.seen, &mut told).map_err(|error| error_text(&error)))
-            }
-            Err(error) => Err(error),
-        };
+        let prepared = self.prepare(collector).await;
+        let result = prepared.and_then(|()| catch_panic(|| (collector.run)(self.seen, &mut told)));
         let took = began.elapsed();
-        let (own, error) = match result {
-            Ok(()) => (Sample::float(&own::COLLECTOR_DURATION, took.as_secs_f64(), dims()), None),
-            Err(error) => (Sample::one(&own::COLLECTOR_ERROR, dims()), Some(error)),
+        let error = match result {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(error_text(&error)),
+            Err(panicked) => Some(panicked.to_string()),
         };
         let well = error.is_none();
+        let own = match well {
+            true => Sample::float(&own::COLLECTOR_DURATION, took.as_secs_f64(), dims()),
+            false => Sample::one(&own::COLLECTOR_ERROR, dims()),
+        };
         tracing::debug!(collector = name, well, seconds = took.as_secs_f64(), "ended");
         self.findings.end(told, own, CollectorOutcome { name, error, took: Some(took) });
         well
     }
 
     /// Fetches what it needs, stage by stage.
-    async fn prepare(&self, collector: &Collector) -> Result<(), String> {
+    async fn prepare(&self, collector: &Collector) -> Result<(), Panicked> {
         for _ in 0..STAGES {
-            let mut needs = Vec::new();
-            catch_panic(|| {
-                needs = (collector.needs)(self.seen);
-                Ok(())
-            })?;
+            let mut needs = catch_panic(|| (collector.needs)(self.seen))?;
             needs.retain(|need| !self.seen.has(need));
             if needs.is_empty() {
                 return Ok(());
@@ -182,17 +184,18 @@ fn error_text(error: &CollectError) -> String {
 }
 
 /// A panic becomes an error; other collectors go on.
-fn catch_panic(run: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+fn catch_panic<T>(run: impl FnOnce() -> T) -> Result<T, Panicked> {
     // Output from before the panic stays: samples are added as a whole.
-    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(panic_message(&*panic)))
+    catch_unwind(AssertUnwindSafe(run)).map_err(|panic| Panicked::new(&*panic))
 }
 
-/// The message of a panic, in the contract's format.
-pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
-    let text = panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no text");
-    format!("panic: '{}'", clean(text, MOST_ERROR))
+impl Panicked {
+    pub(crate) fn new(panic: &(dyn Any + Send)) -> Self {
+        let text = panic
+            .downcast_ref::<&str>()
+            .copied()
+            .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+            .unwrap_or("no text");
+        Self(clean(text, MOST_ERROR))
+    }
 }

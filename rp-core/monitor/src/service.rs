@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rp_base::{SharedClock, SharedRandom};
 use rp_database::{SharedStore, StoreError};
@@ -16,15 +17,18 @@ use crate::emit::Emitters;
 use crate::feed::{self, ClusterIndex, Feed, FeedTimes, LastPoll, Sink, Subscriptions};
 use crate::looks::{PendingLooks, Recorder};
 use crate::names::{Metric, own};
-use crate::pool::{Assignment, Pool, PoolError, PoolParts, WorkerType};
+use crate::pool::{Assignment, Pool, PoolError, PoolParts, PoolTimes, WorkerType};
 use crate::sample::Value;
-use crate::settings::MonitorSettings;
-use crate::worker::plan::{Plan, Rules};
+use crate::worker::plan::Plan;
 use crate::worker::run::Scheduler;
 use crate::worker::{Look, WorkerMetrics};
 
 /// Capacity of the queue of feed pages for the scheduler.
 const PAGES: usize = 16;
+
+/// A look that has not ended so long after its time-out and grace is abandoned: looks keep their own time, this is for
+/// one that does not.
+const ABANDON: Duration = Duration::from_secs(5);
 
 type EmitFn = dyn Fn(&'static Metric, i64, &[(&str, &str)]) + Send + Sync;
 
@@ -86,7 +90,9 @@ pub struct MonitorParts {
     pub registry: Registry,
     pub look: Arc<dyn Look>,
     pub emit: Emit,
-    pub settings: MonitorSettings,
+    pub settings: rp_config::Monitor,
+    /// The process also serves users: fewer concurrent looks, so that pages respond.
+    pub shared: bool,
     /// Version of this software, for the heartbeat.
     pub version: String,
 }
@@ -110,13 +116,25 @@ pub enum StartError {
     },
 }
 
+/// Why the monitor is not ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotReady {
+    #[error("buckets were not read within {0:?}")]
+    Buckets(Duration),
+    #[error("the feed of {feed} was not read within {within:?}")]
+    Feed { feed: &'static str, within: Duration },
+    /// Seconds that are left.
+    #[error("the process is young: ready in {0} s")]
+    Young(u64),
+}
+
 /// Readiness of the monitor. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Ready {
     assignment: watch::Receiver<Assignment>,
     feeds: Vec<(&'static str, LastPoll)>,
     started: Instant,
-    settings: MonitorSettings,
+    settings: rp_config::Monitor,
 }
 
 impl Ready {
@@ -124,20 +142,20 @@ impl Ready {
     /// (`contract/monitor.md` §12 and "Do better" 4: having no bucket is fine).
     ///
     /// # Errors
-    /// What is missing, as one sentence.
-    pub fn check(&self) -> Result<(), String> {
+    /// What is missing.
+    pub fn check(&self) -> Result<(), NotReady> {
         let within = self.settings.ready_within;
         let old = |at: Option<Instant>| at.is_none_or(|at| at.elapsed() >= within);
         if old(self.assignment.borrow().read()) {
-            return Err(format!("buckets were not read within {within:?}"));
+            return Err(NotReady::Buckets(within));
         }
-        if let Some((feed, _)) = self.feeds.iter().find(|(_, polled)| old(polled.at())) {
-            return Err(format!("the feed of {feed} was not read within {within:?}"));
+        let late = self.feeds.iter().find_map(|(feed, polled)| old(polled.at()).then_some(*feed));
+        if let Some(feed) = late {
+            return Err(NotReady::Feed { feed, within });
         }
         let age = self.started.elapsed();
         if age < self.settings.ready_delay {
-            let left = (self.settings.ready_delay - age).as_secs();
-            return Err(format!("the process is young: ready in {left} s"));
+            return Err(NotReady::Young((self.settings.ready_delay - age).as_secs()));
         }
         Ok(())
     }
@@ -175,7 +193,8 @@ impl MonitorService {
         let (watched, sizes) = watch::channel(0);
         let scheduler = Scheduler {
             plan: Plan::new(
-                rules(&parts.settings),
+                parts.settings.clone(),
+                parts.shared,
                 SharedRandom::clone(&parts.random),
                 known.clone(),
                 started,
@@ -188,7 +207,7 @@ impl MonitorService {
             metrics: WorkerMetrics::register(&parts.registry),
             events,
             assignment: pool.assignment(),
-            abandon: parts.settings.abandon,
+            abandon: parts.settings.timeout + parts.settings.grace + ABANDON,
             drain: parts.settings.drain,
             cut: cut.clone(),
             watched,
@@ -218,7 +237,7 @@ impl MonitorService {
             known,
             by: pool.id(),
             assignment: pool.assignment(),
-            period: parts.settings.record,
+            period: parts.settings.record_interval,
             primed,
         };
         let recorder = tokio::spawn(recorder.run(end.clone()));
@@ -269,24 +288,17 @@ impl MonitorService {
 }
 
 fn pool_parts(parts: &MonitorParts) -> PoolParts {
+    let settings = &parts.settings;
     PoolParts {
         store: SharedStore::clone(&parts.store),
         worker_type: WorkerType::MONITOR,
-        times: parts.settings.pool,
+        times: PoolTimes {
+            interval: settings.bucket_interval,
+            ttl: settings.worker_ttl,
+            lease: settings.lease,
+        },
         random: SharedRandom::clone(&parts.random),
         registry: parts.registry.clone(),
-    }
-}
-
-const fn rules(settings: &MonitorSettings) -> Rules {
-    Rules {
-        interval: settings.interval,
-        start_delay: settings.start_delay,
-        nsg_interval: settings.nsg_interval,
-        skip_warning: settings.skip_warning,
-        most: settings.looks,
-        shared: settings.shared,
-        imported: settings.imported,
     }
 }
 
@@ -321,7 +333,7 @@ struct HeartbeatLoop {
 
 impl HeartbeatLoop {
     async fn run(self, stop: CancellationToken) {
-        let mut tick = interval(self.parts.settings.emit);
+        let mut tick = interval(self.parts.settings.emit_interval);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {

@@ -29,7 +29,7 @@ pub use error::{ReadError, RecordError};
 pub use frame::{Chunk, Fault};
 pub use list::{RecordingList, RecordingQuery, RecordingState};
 pub use metrics::register as register_metrics;
-pub use options::{Options, Policy, RecordingParts};
+pub use options::{Options, RecordingParts};
 pub use reader::Reader;
 pub use recorder::Recorder;
 pub use recordings::{Recordings, SessionStart};

@@ -10,42 +10,16 @@ use rp_seal::Keyring;
 
 use crate::SharedStorage;
 
-/// Whether sessions are recorded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Policy {
-    /// None is.
-    #[default]
-    Off,
-    /// All are; one that cannot be goes on unrecorded, counted and logged.
-    Wanted,
-    /// All are; one that cannot be is refused, or cut.
-    Required,
-}
+/// Longest that a session waits for the storage.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The policy and its figures.
-#[derive(Debug, Clone)]
+/// What is recorded, and what sessions are told of it.
+#[derive(Debug, Clone, Default)]
 pub struct Options {
-    pub policy: Policy,
-    /// Keystrokes too: they hold what the screen does not show, passwords among it.
-    pub input: bool,
-    /// How long recordings are kept after their begin.
-    pub keep: Duration,
-    /// Longest that a session waits for the storage.
-    pub patience: Duration,
+    /// The policy and its figures, of `[recording]`.
+    pub rules: rp_config::RecordingRules,
     /// Where the portal is, without a slash at its end: sessions say where their recording is.
     pub pages: Option<String>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            policy: Policy::Off,
-            input: false,
-            keep: Duration::from_secs(400 * 24 * 3600),
-            patience: Duration::from_secs(10),
-            pages: None,
-        }
-    }
 }
 
 /// What recordings are made with.

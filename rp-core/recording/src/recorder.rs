@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use rp_base::{Id, SharedClock, Timestamp};
+use rp_config::RecordingPolicy;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::event_buffer::{Event, EventBuffer, WriteRefusal};
 use crate::metrics::RecordingMetrics;
-use crate::{Policy, RecordError, StreamKind};
+use crate::options::PATIENCE;
+use crate::{RecordError, StreamKind};
 
 /// Of one event, bytes.
 const PIECE: usize = 16 * 1024;
@@ -26,9 +27,8 @@ pub(crate) struct RecorderInner {
     pub(crate) page: Option<String>,
     /// The session has a terminal that can show our text, and the address of the recording was not shown yet.
     pub(crate) page_unannounced: AtomicBool,
-    pub(crate) policy: Policy,
+    pub(crate) policy: RecordingPolicy,
     pub(crate) input: bool,
-    pub(crate) patience: Duration,
     pub(crate) clock: SharedClock,
     pub(crate) metrics: RecordingMetrics,
     pub(crate) tape: Arc<EventBuffer>,
@@ -103,15 +103,15 @@ impl Recorder {
         tracing::error!(recording = %self.0.id, why, "what passes cannot be read for its recording");
         self.marked(&format!("not recorded from here on: {why}")).await?;
         match self.0.policy {
-            Policy::Required => Err(RecordError::Unreadable(why)),
-            Policy::Off | Policy::Wanted => Ok(()),
+            RecordingPolicy::Required => Err(RecordError::Unreadable(why)),
+            RecordingPolicy::Off | RecordingPolicy::Wanted => Ok(()),
         }
     }
 
     /// Ends when the session must end because it cannot be recorded any more; never with policy `wanted`.
     pub async fn failed(&self) -> RecordError {
         let mut broken = self.0.broken.clone();
-        if self.0.policy == Policy::Required
+        if self.0.policy == RecordingPolicy::Required
             && let Ok(found) = broken.wait_for(Option::is_some).await
         {
             return found.clone().unwrap_or(RecordError::Ended);
@@ -136,7 +136,7 @@ impl Recorder {
             return Ok(());
         }
         let written = match taps.tape.try_write(at, event) {
-            Err(WriteRefusal::Full) => timeout(taps.patience, taps.tape.write(at, event)).await,
+            Err(WriteRefusal::Full) => timeout(PATIENCE, taps.tape.write(at, event)).await,
             settled => Ok(settled),
         };
         let error = match written {
@@ -144,7 +144,7 @@ impl Recorder {
             Ok(Err(_)) => taps.broken.borrow().clone().unwrap_or(RecordError::Ended),
             Err(_) => RecordError::Late,
         };
-        if taps.policy == Policy::Required {
+        if taps.policy == RecordingPolicy::Required {
             return Err(error);
         }
         if !taps.given_up.swap(true, Ordering::Relaxed) && matches!(error, RecordError::Late) {

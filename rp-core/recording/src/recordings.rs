@@ -7,6 +7,7 @@ use std::time::Duration;
 use rp_audit::Audit;
 use rp_base::text::clean;
 use rp_base::{Digest, Id, SharedClock, SharedRandom, Timestamp, chain};
+use rp_config::RecordingPolicy;
 use rp_database::{Expect, SharedStore, Typed};
 use rp_documents::{Grant, Person, Recording, RecordingKind};
 use rp_seal::{DataKey, Keyring};
@@ -16,11 +17,12 @@ use tokio_util::task::TaskTracker;
 use crate::cast::{Encoder, Header};
 use crate::event_buffer::EventBuffer;
 use crate::metrics::RecordingMetrics;
+use crate::options::PATIENCE;
 use crate::reader::ExpectedEnd;
 use crate::recorder::RecorderInner;
 use crate::writer::{Writer, key_place};
 use crate::{
-    Options, Policy, ReadError, Reader, RecordError, Recorder, RecordingParts, RecordingState, SharedStorage,
+    Options, ReadError, Reader, RecordError, Recorder, RecordingParts, RecordingState, SharedStorage,
 };
 
 /// Characters of a place and of each argument that are kept, and arguments.
@@ -99,13 +101,13 @@ impl Recordings {
     }
 
     /// The policy, for pages and banners.
-    pub fn policy(&self) -> Policy {
-        if self.0.home.is_some() { self.0.options.policy } else { Policy::Off }
+    pub fn policy(&self) -> RecordingPolicy {
+        if self.0.home.is_some() { self.0.options.rules.policy } else { RecordingPolicy::Off }
     }
 
     /// Whether keystrokes are recorded.
     pub fn records_input(&self) -> bool {
-        self.policy() != Policy::Off && self.0.options.input
+        self.policy() != RecordingPolicy::Off && self.0.options.rules.input
     }
 
     /// Whether there is a place for recordings, also with the policy off.
@@ -124,7 +126,7 @@ impl Recordings {
     /// With policy `required`: the session must not begin, with these words.
     pub async fn begin(&self, start: SessionStart<'_>) -> Result<Option<Recorder>, RecordError> {
         let options = &self.0.options;
-        let Some(home) = self.0.home.as_ref().filter(|_| options.policy != Policy::Off) else {
+        let Some(home) = self.0.home.as_ref().filter(|_| options.rules.policy != RecordingPolicy::Off) else {
             return Ok(None);
         };
         match Box::pin(home.begin(start, options)).await {
@@ -132,7 +134,7 @@ impl Recordings {
             Err(error) => {
                 home.metrics.failures.inc();
                 tracing::error!(error = %chain(&error), "a recording could not be begun");
-                if options.policy == Policy::Required { Err(error) } else { Ok(None) }
+                if options.rules.policy == RecordingPolicy::Required { Err(error) } else { Ok(None) }
             }
         }
     }
@@ -169,7 +171,7 @@ impl RecordingStore {
         let key = DataKey::generate(&*self.random);
         let recording = self.document(&start, &key, options)?;
         let store = |error| RecordError::Store(Arc::new(error));
-        let created = tokio::time::timeout(options.patience, self.documents.create(recording.clone()));
+        let created = tokio::time::timeout(PATIENCE, self.documents.create(recording.clone()));
         created.await.map_err(|_| RecordError::Late)?.map_err(store)?;
         let id = recording.id.clone();
         match self.start(start, key, recording, options).await {
@@ -192,7 +194,7 @@ impl RecordingStore {
         let now = self.clock.now();
         let id = Id::newest_first(now, &*self.random);
         let sealed = key.wrap(&self.keyring, &key_place(&id));
-        let keep = i64::try_from(options.keep.as_millis()).unwrap_or(i64::MAX / 2);
+        let keep = i64::try_from(options.rules.keep.as_millis()).unwrap_or(i64::MAX / 2);
         Ok(Recording {
             kind: start.kind,
             grant: start.grant.primary_id().clone(),
@@ -222,7 +224,7 @@ impl RecordingStore {
         recording: Recording,
         options: &Options,
     ) -> Result<Recorder, RecordError> {
-        let created = tokio::time::timeout(options.patience, self.storage.create(&recording.id)).await;
+        let created = tokio::time::timeout(PATIENCE, self.storage.create(&recording.id)).await;
         let storage = |error| RecordError::Storage(Arc::new(error));
         let appender = created.map_err(|_| RecordError::Late)?.map_err(storage)?;
         let title = format!("{} {}", recording.target.name(), recording.place);
@@ -245,7 +247,6 @@ impl RecordingStore {
             audit: self.audit.clone(),
             clock: Arc::clone(&self.clock),
             metrics: self.metrics.clone(),
-            patience: options.patience,
             key,
             appender,
             recording,
@@ -262,9 +263,8 @@ impl RecordingStore {
             id,
             page,
             page_unannounced: AtomicBool::new(start.interactive),
-            policy: options.policy,
-            input: options.input,
-            patience: options.patience,
+            policy: options.rules.policy,
+            input: options.rules.input,
             clock: Arc::clone(&self.clock),
             metrics: self.metrics.clone(),
             tape,

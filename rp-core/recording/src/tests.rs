@@ -5,17 +5,17 @@ mod kit;
 
 use std::time::Duration;
 
+use rp_config::RecordingPolicy;
 use rp_documents::RecordingKind;
 
 use crate::{
-    DiskStorage, Fault, Policy, RecordError, RecordingQuery, RecordingState, SearchQuery, Storage as _,
-    StreamKind,
+    DiskStorage, Fault, RecordError, RecordingQuery, RecordingState, SearchQuery, Storage as _, StreamKind,
 };
 use kit::{Broken, Kit, text};
 
 #[tokio::test]
 async fn what_passed_is_read_again_with_its_end() {
-    let kit = Kit::new(Policy::Required, true).await;
+    let kit = Kit::new(RecordingPolicy::Required, true).await;
     let recorder = kit.begin("master-0").await.unwrap().unwrap();
     recorder.wrote(StreamKind::Output, b"$ ").await.unwrap();
     kit.clock.advance(Duration::from_millis(1250));
@@ -43,19 +43,19 @@ async fn what_passed_is_read_again_with_its_end() {
 
 #[tokio::test]
 async fn keystrokes_are_recorded_only_by_policy_and_nothing_when_it_is_off() {
-    let kit = Kit::new(Policy::Wanted, false).await;
+    let kit = Kit::new(RecordingPolicy::Wanted, false).await;
     let recorder = kit.begin("master-0").await.unwrap().unwrap();
     recorder.wrote(StreamKind::Input, b"a password\r").await.unwrap();
     recorder.finish("exit 0").await;
     assert!(!kit.read(recorder.id()).await.1.contains("password"));
-    let off = Kit::new(Policy::Off, true).await;
+    let off = Kit::new(RecordingPolicy::Off, true).await;
     assert!(off.begin("master-0").await.unwrap().is_none());
     assert!(crate::Recordings::off().begin(off.start(&off.grant(), "x")).await.unwrap().is_none());
 }
 
 #[tokio::test]
 async fn a_killed_writer_leaves_all_but_the_last_moment() {
-    let kit = Kit::new(Policy::Required, false).await;
+    let kit = Kit::new(RecordingPolicy::Required, false).await;
     let recorder = kit.begin("master-0").await.unwrap().unwrap();
     recorder.wrote(StreamKind::Output, b"before\r\n").await.unwrap();
     // The chunk is stored without an end, or anything else that says so.
@@ -80,7 +80,7 @@ async fn a_killed_writer_leaves_all_but_the_last_moment() {
 
 #[tokio::test]
 async fn what_a_dead_process_left_gets_its_end_from_the_next_one() {
-    let mut kit = Kit::new(Policy::Required, false).await;
+    let mut kit = Kit::new(RecordingPolicy::Required, false).await;
     let recorder = kit.begin("master-0").await.unwrap().unwrap();
     let id = recorder.id().clone();
     recorder.wrote(StreamKind::Output, b"before\r\n").await.unwrap();
@@ -132,7 +132,7 @@ async fn a_folder_is_one_processs_alone() {
 
 #[tokio::test]
 async fn what_was_done_to_chunks_is_found_and_named() {
-    let kit = Kit::new(Policy::Required, false).await;
+    let kit = Kit::new(RecordingPolicy::Required, false).await;
     let (ours, frames) = kit.recorded("master-0", &["one", "two", "three", "four"]).await;
     let (theirs, others) = kit.recorded("master-1", &["other", "things"]).await;
     assert_ne!(ours.id, theirs.id);
@@ -175,11 +175,11 @@ async fn what_was_done_to_chunks_is_found_and_named() {
 
 #[tokio::test]
 async fn a_full_disk_cuts_what_must_be_recorded_and_lets_go_on_what_should() {
-    for policy in [Policy::Required, Policy::Wanted] {
+    for policy in [RecordingPolicy::Required, RecordingPolicy::Wanted] {
         let kit = Kit::with(policy, false, Some(Broken::AfterBegin)).await;
         let recorder = kit.begin("master-0").await.unwrap().unwrap();
         recorder.wrote(StreamKind::Output, b"lost").await.unwrap();
-        if policy == Policy::Required {
+        if policy == RecordingPolicy::Required {
             let error = recorder.failed().await;
             assert!(matches!(error, RecordError::Storage(_)), "{error}");
             assert!(rp_base::chain(&error).to_string().contains("full"), "{}", rp_base::chain(&error));
@@ -193,7 +193,7 @@ async fn a_full_disk_cuts_what_must_be_recorded_and_lets_go_on_what_should() {
         assert_eq!(kit.audit_of("recording.end").await[0].result.word, "failed");
     }
     // And before the begin.
-    let kit = Kit::with(Policy::Required, false, Some(Broken::AtOnce)).await;
+    let kit = Kit::with(RecordingPolicy::Required, false, Some(Broken::AtOnce)).await;
     assert!(kit.begin("master-0").await.is_err());
     assert!(
         kit.recordings
@@ -203,13 +203,13 @@ async fn a_full_disk_cuts_what_must_be_recorded_and_lets_go_on_what_should() {
             .recordings
             .is_empty()
     );
-    let kit = Kit::with(Policy::Wanted, false, Some(Broken::AtOnce)).await;
+    let kit = Kit::with(RecordingPolicy::Wanted, false, Some(Broken::AtOnce)).await;
     assert!(kit.begin("master-0").await.unwrap().is_none());
 }
 
 #[tokio::test]
 async fn recordings_are_listed_newest_first_and_narrowed() {
-    let kit = Kit::new(Policy::Wanted, false).await;
+    let kit = Kit::new(RecordingPolicy::Wanted, false).await;
     let mut ids = Vec::new();
     for place in ["a", "b", "c", "d", "e"] {
         let recorder = kit.begin(place).await.unwrap().unwrap();
@@ -255,7 +255,7 @@ async fn recordings_are_listed_newest_first_and_narrowed() {
 
 #[tokio::test]
 async fn text_is_found_where_it_was_shown() {
-    let kit = Kit::new(Policy::Wanted, true).await;
+    let kit = Kit::new(RecordingPolicy::Wanted, true).await;
     let (ours, _) =
         kit.recorded("master-0", &["\x1b[1mcat", " /etc/", "hosts\r\n", "Needle \x1b[31min hay\r\n"]).await;
     kit.recorded("master-1", &["nothing to see\r\n"]).await;
@@ -274,7 +274,7 @@ async fn text_is_found_where_it_was_shown() {
 
 #[tokio::test]
 async fn what_is_over_is_removed_with_its_key_and_a_word_stays() {
-    let kit = Kit::new(Policy::Wanted, false).await;
+    let kit = Kit::new(RecordingPolicy::Wanted, false).await;
     let (old, _) = kit.recorded("master-0", &["old"]).await;
     kit.clock.advance(Duration::from_secs(401 * 24 * 3600));
     let (new, _) = kit.recorded("master-0", &["new"]).await;
@@ -287,7 +287,7 @@ async fn what_is_over_is_removed_with_its_key_and_a_word_stays() {
 
 #[tokio::test]
 async fn a_session_that_is_dropped_ends_its_recording() {
-    let kit = Kit::new(Policy::Required, false).await;
+    let kit = Kit::new(RecordingPolicy::Required, false).await;
     let recorder = kit.begin("a/b/c").await.unwrap().unwrap();
     let id = recorder.id().clone();
     recorder.wrote(StreamKind::Output, &vec![b'x'; 300_000]).await.unwrap();

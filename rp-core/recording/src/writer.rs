@@ -14,6 +14,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::event_buffer::{EventBuffer, FULL, PendingWork};
 use crate::metrics::RecordingMetrics;
+use crate::options::PATIENCE;
 use crate::{Appender, RecordError, frame};
 
 /// Longest that an event waits for its chunk.
@@ -30,7 +31,6 @@ pub(crate) struct Writer {
     pub(crate) audit: rp_audit::Audit,
     pub(crate) clock: SharedClock,
     pub(crate) metrics: RecordingMetrics,
-    pub(crate) patience: Duration,
     pub(crate) key: DataKey,
     pub(crate) appender: Box<dyn Appender>,
     pub(crate) recording: Recording,
@@ -64,7 +64,7 @@ impl Writer {
         let (frame, digest) = frame::seal(&self.key, id, *chunks, *head, lines)
             .map_err(|error| RecordError::Seal(Arc::new(error)))?;
         let (started, length) = (Instant::now(), frame.len() as u64);
-        match timeout(self.patience, self.appender.append(Bytes::from(frame))).await {
+        match timeout(PATIENCE, self.appender.append(Bytes::from(frame))).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => return Err(RecordError::Storage(Arc::new(error))),
             Err(_) => return Err(RecordError::Late),
@@ -139,7 +139,7 @@ impl Writer {
     /// Updates the document to what is stored for certain.
     async fn note(&mut self) {
         self.recording.heard = self.clock.now();
-        let kept = match timeout(self.patience, keep(&self.documents, &self.recording)).await {
+        let kept = match timeout(PATIENCE, keep(&self.documents, &self.recording)).await {
             Ok(kept) => kept,
             Err(late) => Err(StoreError::Unavailable(Box::new(late))),
         };

@@ -8,11 +8,11 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use clap::Args;
 use rp_base::SystemClock;
+use rp_config::MetricsDetail;
 use rp_documents::ResourceId;
 use rp_metrics::statsd::Socket;
 use rp_metrics::{Registry, Statsd, StatsdOptions};
 use rp_monitor::emit::{ClusterDims, EmitterParts, Emitters};
-use rp_monitor::expose::Detail;
 use rp_monitor::names::cluster;
 use rp_monitor::sample::Sample;
 use tests_kit::Folder;
@@ -36,7 +36,7 @@ pub(crate) async fn run(scale: &ExpositionScale) -> Result<()> {
     let title = format!("What the monitor shows, {clusters} clusters with {series} series each");
     table(&title, &["", "CPU", "memory", "size"]);
     let samples = samples(series);
-    for detail in [Detail::All, Detail::Unhealthy, Detail::Fleet] {
+    for detail in [MetricsDetail::All, MetricsDetail::Unhealthy, MetricsDetail::Fleet] {
         prometheus(detail, clusters, &samples)?;
     }
     statsd(clusters, &samples).await
@@ -74,12 +74,12 @@ fn dims(number: usize) -> Result<ClusterDims> {
     Ok(ClusterDims::new(&id, "westeurope"))
 }
 
-fn emitters(cluster: Statsd, detail: Detail, registry: &Registry) -> Emitters {
+fn emitters(cluster: Statsd, detail: MetricsDetail, registry: &Registry) -> Emitters {
     let (service, clock) = (Statsd::none(), Arc::new(SystemClock));
     Emitters::new(EmitterParts { service, cluster, clock, registry: registry.clone(), detail })
 }
 
-fn prometheus(detail: Detail, clusters: usize, samples: &[Sample]) -> Result<()> {
+fn prometheus(detail: MetricsDetail, clusters: usize, samples: &[Sample]) -> Result<()> {
     let own = std::process::id();
     let (before, start) = (resident(own)?, own_cpu());
     let registry = Registry::new();
@@ -146,7 +146,7 @@ async fn statsd(clusters: usize, samples: &[Sample]) -> Result<()> {
         silent_dial: false,
     };
     let emitters =
-        emitters(Statsd::start(options, Arc::new(SystemClock), &registry), Detail::Fleet, &registry);
+        emitters(Statsd::start(options, Arc::new(SystemClock), &registry), MetricsDetail::Fleet, &registry);
     let before = own_cpu();
     for number in 0..clusters {
         emitters.cluster(&dims(number)?, samples);

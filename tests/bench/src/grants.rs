@@ -131,8 +131,8 @@ async fn open(folder: &Path) -> Result<(Arc<Access>, Audit, SharedStore)> {
     let audit = AuditOptions::new(CheckpointKey::generate()?);
     let audit = Audit::start(rp_database::in_memory(Arc::clone(&clock)), Arc::clone(&clock), audit).await?;
     let policy = Policy {
-        groups: [(Role::Sre, vec![GROUP.to_owned()])].into(),
-        max_grants: usize::MAX,
+        roles: rp_config::Roles { sre: vec![GROUP.to_owned()], ..rp_config::Roles::default() },
+        access: rp_config::Access { max_grants: usize::MAX, ..rp_config::Access::default() },
         rates: PerMinute { sign_in: 0, issue: 0, renew: 0, misses: 0, streams: 0 },
         ..Policy::default()
     };

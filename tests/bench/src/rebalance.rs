@@ -19,10 +19,7 @@ use rp_base::{Clock as _, SystemClock, SystemRandom, Timestamp};
 use rp_database::{Draft, PostgresOptions, PostgresStore, SharedStore};
 use rp_documents::{Collection, ResourceId};
 use rp_metrics::Registry;
-use rp_monitor::pool::PoolTimes;
-use rp_monitor::{
-    ClusterView, Emit, Look, LookOutcome, MonitorParts, MonitorService, MonitorSettings, Round,
-};
+use rp_monitor::{ClusterView, Emit, Look, LookOutcome, MonitorParts, MonitorService, Round};
 use serde_json::json;
 use tests_kit::{Folder, Postgres, Process, until};
 use tokio_util::sync::CancellationToken;
@@ -294,18 +291,16 @@ impl Look for Recorded {
 pub(crate) async fn work(args: WorkerArgs) -> Result<()> {
     let store = open(std::fs::read_to_string(&args.database)?.trim()).await?;
     let file = OpenOptions::new().create(true).append(true).open(&args.record)?;
-    let usual = MonitorSettings::default();
+    let usual = rp_config::Monitor::default();
     let faster = args.faster;
-    let settings = MonitorSettings {
-        pool: PoolTimes {
-            interval: usual.pool.interval / faster,
-            ttl: usual.pool.ttl / faster,
-            lease: usual.pool.lease / faster,
-        },
+    let settings = rp_config::Monitor {
+        bucket_interval: usual.bucket_interval / faster,
+        worker_ttl: usual.worker_ttl / faster,
+        lease: usual.lease / faster,
         interval: usual.interval / faster,
         start_delay: usual.start_delay / faster,
         feed_poll: usual.feed_poll / faster,
-        record: usual.record / faster,
+        record_interval: usual.record_interval / faster,
         ..usual
     };
     let parts = MonitorParts {
@@ -316,6 +311,7 @@ pub(crate) async fn work(args: WorkerArgs) -> Result<()> {
         look: Arc::new(Recorded(Mutex::new(file))),
         emit: Emit::none(),
         settings,
+        shared: false,
         version: "bench".to_owned(),
     };
     let service = MonitorService::start(parts).await?;

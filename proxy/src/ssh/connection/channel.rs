@@ -78,10 +78,10 @@ impl Connection {
         };
         let (leg, far, begun) = match opened {
             Ok(opened) => opened,
-            Err(words) => {
+            Err(error) => {
                 self.count(way.name(), "failed");
                 cut.cancel();
-                let why = ChannelOpenFailure::Other { code: 2, reason: banner::reason(&words) };
+                let why = ChannelOpenFailure::Other { code: 2, reason: banner::reason(&error.to_string()) };
                 return reply.reject(why).await;
             }
         };
@@ -118,16 +118,16 @@ impl Connection {
         &self,
         reached: &ConnectedMachine,
         way: &ChannelTarget,
-    ) -> Result<(Leg, Channel<client::Msg>, Option<StartedProgram>), String> {
+    ) -> Result<(Leg, Channel<client::Msg>, Option<StartedProgram>), ConnectError> {
         let settle = match way {
             ChannelTarget::Session => None,
             ChannelTarget::Forward { host, port } => {
                 let what = AuditedAction::named("ssh.forward", format!("{host}:{port}"));
                 let started = reached.trail.start(what).await;
-                Some(started.map_err(|error| ConnectError::Audit(error).to_string())?)
+                Some(started.map_err(ConnectError::Audit)?)
             }
         };
-        let leg = self.leg(reached).await.map_err(|error| error.to_string())?;
+        let leg = self.leg(reached).await.map_err(ConnectError::Leg)?;
         let opened = match way {
             ChannelTarget::Session => leg.session().await,
             ChannelTarget::Forward { host, port } => leg.direct_tcpip(host, *port).await,
@@ -146,7 +146,7 @@ impl Connection {
                 if let Some(mut settle) = settle {
                     settle.outcome("failed", 0, Some(Side::Cluster));
                 }
-                Err(error.to_string())
+                Err(ConnectError::Leg(error))
             }
         }
     }

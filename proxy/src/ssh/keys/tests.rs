@@ -19,8 +19,7 @@ fn parts(fips: bool) -> KeyParts {
         store: in_memory(Arc::clone(&clock)),
         keyring: Keyring::generate(&SystemRandom),
         clock,
-        fips,
-        files: Vec::new(),
+        settings: rp_config::Ssh { fips, ..rp_config::Ssh::default() },
     }
 }
 
@@ -57,7 +56,7 @@ async fn replicas_that_begin_at_once_have_the_same_keys() {
 async fn curves_of_nist_are_there_in_fips_mode_only() {
     let mut parts = parts(false);
     let modern = ServiceKeys::open(&parts).await.unwrap();
-    parts.fips = true;
+    parts.settings.fips = true;
     let fips = ServiceKeys::open(&parts).await.unwrap();
     let curve = |key: &PublicKey| matches!(key.algorithm(), Algorithm::Ecdsa { .. });
     assert!(curve(fips.host_ca()) && curve(fips.user_ca()));
@@ -75,14 +74,14 @@ async fn a_file_takes_the_place_of_a_host_key() {
     let (path, key) = (folder.path().join("key"), person());
     std::fs::write(&path, key.to_openssh(LineEnding::LF).unwrap().as_bytes()).unwrap();
     let mut parts = parts(false);
-    parts.files = vec![path.clone()];
+    parts.settings.key_files = vec![path.clone()];
     let keys = ServiceKeys::open(&parts).await.unwrap();
     assert_eq!(keys.host_keys()[0].public_key().key_data(), key.public_key().key_data());
-    parts.fips = true;
+    parts.settings.fips = true;
     assert!(matches!(ServiceKeys::open(&parts).await, Err(KeysError::Algorithm(_))));
     std::fs::write(&path, "nonsense").unwrap();
     assert!(matches!(ServiceKeys::open(&parts).await, Err(KeysError::Read(_))));
-    parts.files = vec![folder.path().join("none")];
+    parts.settings.key_files = vec![folder.path().join("none")];
     assert!(matches!(ServiceKeys::open(&parts).await, Err(KeysError::File { .. })));
 }
 

@@ -207,7 +207,7 @@ async fn put<G: Gatekeeper>(
     gate: &G,
     shared: &RelayState,
 ) -> RequestResult {
-    if let Some(begun) = Box::pin(gate.admit(&ask)).await.map_err(Some)? {
+    if let Some(begun) = Box::pin(gate.admit(&ask)).await.map_err(|error| Some(error.to_string()))? {
         let _ = shared.begun.set(begun);
         shared.begins.notify_one();
     }

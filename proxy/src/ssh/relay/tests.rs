@@ -117,7 +117,7 @@ impl Pair {
 struct Lenient;
 
 impl Gatekeeper for Lenient {
-    async fn admit(&self, _ask: &ChannelRequest) -> Result<Option<StartedProgram>, String> {
+    async fn admit(&self, _ask: &ChannelRequest) -> Result<Option<StartedProgram>, AdmitError> {
         Ok(None)
     }
 }

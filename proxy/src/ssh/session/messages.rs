@@ -29,7 +29,7 @@ impl Handler for ClientHandler {
 
     async fn auth_password(&mut self, user: &str, password: &str) -> Result<Auth, russh::Error> {
         self.passwords += 1;
-        if self.passwords > self.connection.limits().tries {
+        if self.passwords > self.connection.settings().tries {
             self.connection.end("too many passwords were tried");
             return Ok(rejected());
         }

@@ -49,7 +49,7 @@ impl Access {
                 if approve {
                     elevation.not_before = Some(now);
                     // Never longer than the policy says now.
-                    let life = Duration::from_secs(elevation.life_secs).min(self.policy.max_elevation);
+                    let life = Duration::from_secs(elevation.life_secs).min(self.policy.elevation.max_life);
                     elevation.not_after = Some(now + life);
                 }
                 Ok(())

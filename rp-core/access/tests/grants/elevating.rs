@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rp_access::{ElevationError, ElevationFilter, ElevationRequest, EndReason, IssueError, Policy};
+use rp_access::{ElevationError, ElevationFilter, ElevationRequest, EndReason, IssueError};
 use rp_base::{Id, SystemRandom};
 use rp_documents::elevation::{ElevationMethod, ElevationState};
 use rp_documents::{Elevation, GrantKind, Phase, Rights, Role};
 use rp_seal::Keyring;
 
 use crate::faults::Mode;
-use crate::world::{HERE, World, ask, caller, elevation, eve, policy, root, soon, until};
+use crate::world::{HERE, World, ask, caller, elevation, eve, policy, policy_with, root, soon, until};
 
 fn ada() -> rp_access::Caller {
     caller("ada", &["power"])
@@ -34,7 +34,7 @@ async fn a_request_waits_for_somebody_else() {
     }
     let given = world.access.decide(&eve(), &asked.id, true, Some("go on".to_owned())).await.unwrap();
     assert_eq!(given.state(asked.asked), ElevationState::Active);
-    assert_eq!(given.not_after, Some(asked.asked + policy().max_elevation));
+    assert_eq!(given.not_after, Some(asked.asked + policy().elevation.max_life));
     assert_eq!(given.decision.as_ref().map(|decision| &*decision.by.name), Some("eve"));
     for approve in [true, false] {
         let again = world.access.decide(&eve(), &asked.id, approve, None).await;
@@ -145,7 +145,8 @@ async fn breaking_the_glass_rings_and_is_reviewed_by_another() {
     let again = world.access.review(&eve(), &given.id, true, String::new()).await;
     assert!(matches!(again, Err(ElevationError::NothingToReview)));
     assert!(world.access.elevations(&unreviewed).await.unwrap().is_empty());
-    let off = World::with(Policy { break_glass: false, ..policy() }, Keyring::generate(&SystemRandom)).await;
+    let without = policy_with(|policy| policy.elevation.break_glass = false);
+    let off = World::with(without, Keyring::generate(&SystemRandom)).await;
     let refused = off.access.request_elevation(&ada(), glass()).await;
     assert!(matches!(refused, Err(ElevationError::BreakGlassOff)));
 }

@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use rp_access::{EndReason, Outage, Policy, Refusal};
+use rp_access::{EndReason, Refusal};
 use rp_base::SystemRandom;
 use rp_documents::Rights;
 use rp_seal::Keyring;
 
 use crate::faults::Mode;
-use crate::world::{HERE, World, ask, caller, policy, until};
+use crate::world::{HERE, World, ask, caller, policy_with, until};
 
 async fn passes(seconds: u64) {
     tokio::time::sleep(Duration::from_secs(seconds)).await;
@@ -51,7 +51,7 @@ async fn a_store_that_hangs_ends_streams_in_time() {
 /// The other alternative of the settings: what is in use lives on, and ends by itself all the same.
 #[tokio::test]
 async fn in_use_lives_on_where_the_settings_say_so() {
-    let spool = Policy { outage: Outage::Spool, ..policy() };
+    let spool = policy_with(|policy| policy.outage = rp_config::Outage::Spool);
     let world = World::with(spool, Keyring::generate(&SystemRandom)).await;
     let [used, unused] =
         [world.issue(&["sres"], Rights::Read).await, world.issue(&["sres"], Rights::Read).await];

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use rp_access::{IssueError, Policy};
+use rp_access::IssueError;
 use rp_audit::Query;
 use rp_base::SystemRandom;
 use rp_documents::{GrantKind, Rights};
 use rp_seal::Keyring;
 
 use crate::faults::Mode;
-use crate::world::{REASON, World, ask, caller, policy, target};
+use crate::world::{REASON, World, ask, caller, policy, policy_with, target};
 
 #[tokio::test]
 async fn groups_decide_the_rights() {
@@ -107,12 +107,11 @@ async fn reasons_are_sentences() {
 
 #[tokio::test]
 async fn lives_are_bounded_and_shorter_for_more_power() {
-    let policy = Policy {
-        default_life: Duration::from_secs(7200),
-        max_life: Duration::from_secs(10_000),
-        max_power_life: Duration::from_secs(3600),
-        ..policy()
-    };
+    let policy = policy_with(|policy| {
+        policy.access.default_life = Duration::from_secs(7200);
+        policy.access.max_life = Duration::from_secs(10_000);
+        policy.access.max_power_life = Duration::from_secs(3600);
+    });
     let world = World::with(policy, Keyring::generate(&SystemRandom)).await;
     world.elevate("ada", Rights::Admin).await;
     for (rights, life, given) in [
@@ -140,7 +139,8 @@ async fn lives_are_bounded_and_shorter_for_more_power() {
 
 #[tokio::test]
 async fn living_grants_are_counted_for_each_person() {
-    let world = World::with(Policy { max_grants: 3, ..policy() }, Keyring::generate(&SystemRandom)).await;
+    let three = policy_with(|policy| policy.access.max_grants = 3);
+    let world = World::with(three, Keyring::generate(&SystemRandom)).await;
     let (ada, bob) = (caller("ada", &["sres"]), caller("bob", &["sres"]));
     let first = world.access.issue(&ada, ask(Rights::Read)).await.unwrap();
     for _ in 0..2 {

@@ -3,17 +3,16 @@
 use std::time::Duration;
 
 use rp_access::{
-    AccessError, EndReason, ExtendError, GrantFilter, Policy, Refusal, RenewError, RevokeScope,
-    TooManyRequests, TooManyStreams,
+    AccessError, EndReason, ExtendError, GrantFilter, Refusal, RenewError, RevokeScope, TooManyRequests,
+    TooManyStreams,
 };
 use rp_base::SystemRandom;
 use rp_database::StoreError;
 use rp_documents::grant::GrantState;
 use rp_documents::{GrantKind, ResourceId, Rights};
-use rp_net::PerMinute;
 use rp_seal::Keyring;
 
-use crate::world::{HERE, World, ask, caller, policy, root, soon, target, until};
+use crate::world::{HERE, World, ask, caller, policy_with, root, soon, target, until};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -158,8 +157,8 @@ async fn owners_extend_up_to_the_policy_and_the_elevation() {
 
 #[tokio::test]
 async fn further_tokens_of_a_person_come_at_a_rate() {
-    let rates = PerMinute { renew: 2, ..policy().rates };
-    let world = World::with(Policy { rates, ..policy() }, Keyring::generate(&SystemRandom)).await;
+    let two_renewals = policy_with(|policy| policy.rates.renew = 2);
+    let world = World::with(two_renewals, Keyring::generate(&SystemRandom)).await;
     let parent = world.issue(&["sres"], Rights::Read).await.grant;
     let ada = caller("ada", &["sres"]);
     for _ in 0..2 {
@@ -201,7 +200,8 @@ async fn renewed_tokens_end_with_their_grant_on_every_replica() {
 
 #[tokio::test]
 async fn renewals_are_not_counted_and_are_forgotten() {
-    let world = World::with(Policy { max_grants: 1, ..policy() }, Keyring::generate(&SystemRandom)).await;
+    let one = policy_with(|policy| policy.access.max_grants = 1);
+    let world = World::with(one, Keyring::generate(&SystemRandom)).await;
     let ada = caller("ada", &["sres"]);
     let parent = world.issue(&["sres"], Rights::Read).await.grant;
     for _ in 0..5 {
@@ -259,7 +259,8 @@ async fn many_are_revoked_at_once_by_whoever_may() {
 
 #[tokio::test]
 async fn what_is_given_while_all_is_revoked_does_not_stay() {
-    let world = World::with(Policy { max_grants: 1000, ..policy() }, Keyring::generate(&SystemRandom)).await;
+    let many = policy_with(|policy| policy.access.max_grants = 1000);
+    let world = World::with(many, Keyring::generate(&SystemRandom)).await;
     for _ in 0..20 {
         world.issue(&["sres"], Rights::Read).await;
     }
@@ -278,7 +279,8 @@ async fn what_is_given_while_all_is_revoked_does_not_stay() {
 
 #[tokio::test]
 async fn streams_are_limited_for_each_person() {
-    let world = World::with(Policy { max_streams: 3, ..policy() }, Keyring::generate(&SystemRandom)).await;
+    let three = policy_with(|policy| policy.access.max_streams = 3);
+    let world = World::with(three, Keyring::generate(&SystemRandom)).await;
     let mut lives = Vec::new();
     for _ in 0..2 {
         let issued = world.issue(&["sres"], Rights::Read).await;
@@ -300,7 +302,8 @@ async fn streams_are_limited_for_each_person() {
 
 #[tokio::test]
 async fn requests_at_once_are_limited_for_each_person() {
-    let world = World::with(Policy { max_requests: 2, ..policy() }, Keyring::generate(&SystemRandom)).await;
+    let two = policy_with(|policy| policy.access.max_requests = 2);
+    let world = World::with(two, Keyring::generate(&SystemRandom)).await;
     let mut lives = Vec::new();
     for _ in 0..2 {
         let issued = world.issue(&["sres"], Rights::Read).await;

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use rp_access::{Caller, EndReason, IssueError, IssuedGrant, Policy, Refusal, RobotError, RobotRequest, Via};
+use rp_access::{Caller, EndReason, IssueError, IssuedGrant, Refusal, RobotError, RobotRequest, Via};
 use rp_base::{Id, SystemRandom};
 use rp_documents::grant::GrantState;
 use rp_documents::robot::Scope;
 use rp_documents::{GrantKind, ResourceId, Rights};
 use rp_seal::Keyring;
 
-use crate::world::{HERE, REASON, World, ask, caller, policy, root, soon, target};
+use crate::world::{HERE, REASON, World, ask, caller, policy_with, root, soon, target};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -188,7 +188,7 @@ async fn a_robot_ends_by_itself_with_all_it_has() {
 #[tokio::test]
 async fn the_providers_clients_are_robots() {
     let clients = [("client-7".to_owned(), "nightly".to_owned())];
-    let policy = Policy { robot_clients: clients.into(), ..policy() };
+    let policy = policy_with(|policy| policy.robots.clients = clients.into());
     let world = World::with(policy, Keyring::generate(&SystemRandom)).await;
     assert!(world.access.robot_by_client("client-7").await.unwrap().is_none(), "not made yet");
     made(&world).await;

@@ -5,13 +5,13 @@ use std::io::Write as _;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use rp_access::{GrantFilter, IssuedGrant, Policy};
+use rp_access::{GrantFilter, IssuedGrant};
 use rp_base::SystemRandom;
 use rp_database::{Draft, Store as _};
 use rp_documents::{Collection, Document as _, Grant, GrantKind, Rights};
 use rp_seal::Keyring;
 
-use crate::world::{HERE, World, ask, caller, policy, root, soon, target};
+use crate::world::{HERE, World, ask, caller, policy_with, root, soon, target};
 
 const IN_USE: usize = 200;
 const PAST: usize = 10_000;
@@ -46,7 +46,7 @@ async fn issue(world: &World, count: usize) -> Vec<IssuedGrant> {
 }
 
 async fn many() -> World {
-    let many = Policy { max_grants: usize::MAX, ..policy() };
+    let many = policy_with(|policy| policy.access.max_grants = usize::MAX);
     World::with(many, Keyring::generate(&SystemRandom)).await
 }
 

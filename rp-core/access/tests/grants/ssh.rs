@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rp_access::{EndReason, IssueRequest, IssuedGrant, Policy, Refusal, RenewError, ssh_machine, ssh_user};
+use rp_access::{EndReason, IssueRequest, IssuedGrant, Refusal, RenewError, ssh_machine, ssh_user};
 use rp_base::Id;
 use rp_documents::{Collection, GrantKind, Rights};
-use rp_net::PerMinute;
 use rp_seal::Keyring;
 
-use crate::world::{HERE, REASON, World, caller, policy, target};
+use crate::world::{HERE, REASON, World, caller, policy, policy_with, target};
 
 async fn issued(world: &World, machine: Option<&str>) -> IssuedGrant {
     world.elevate("ada@example.net", Rights::Write).await;
@@ -64,7 +63,7 @@ async fn a_wrong_user_leaves_it_and_an_old_one_opens_nothing() {
     world.access.redeem_ssh(password, "ada", HERE).await.unwrap();
 
     let two = issued(&world, None).await;
-    world.clock.advance(policy().password_life);
+    world.clock.advance(policy().access.password_life);
     let late = world.access.redeem_ssh(two.token.expose(), "ada", HERE).await;
     assert_eq!(late.unwrap_err(), Refusal::Spent);
     assert!(world.access.live_by_id(two.grant.id.as_str(), HERE).await.is_ok(), "the grant itself lives on");
@@ -90,9 +89,9 @@ async fn passwords_of_other_kinds_and_ended_grants_open_nothing() {
 
 #[tokio::test]
 async fn many_wrong_passwords_are_slowed_down() {
-    let rates = PerMinute { misses: 5, ..policy().rates };
+    let few_misses = policy_with(|policy| policy.rates.misses = 5);
     let keyring = Keyring::generate(&rp_base::SystemRandom);
-    let world = World::with(Policy { rates, ..policy() }, keyring).await;
+    let world = World::with(few_misses, keyring).await;
     let issued = issued(&world, None).await;
     let mut answers = Vec::new();
     for _ in 0..8 {

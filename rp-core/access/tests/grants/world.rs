@@ -11,7 +11,7 @@ use rp_access::{
 use rp_audit::{Audit, AuditOptions, CheckpointKey, Query};
 use rp_base::{Id, ManualClock, SystemRandom, Timestamp};
 use rp_database::{SharedStore, in_memory};
-use rp_documents::{Collection, Elevation, Entry, Grant, GrantKind, Person, ResourceId, Rights, Role};
+use rp_documents::{Collection, Elevation, Entry, Grant, GrantKind, Person, ResourceId, Rights};
 use rp_net::PerMinute;
 use rp_seal::Keyring;
 
@@ -32,20 +32,27 @@ pub(crate) struct World {
 }
 
 pub(crate) fn policy() -> Policy {
-    let groups = [
-        (Role::Viewer, "viewers"),
-        (Role::Sre, "sres"),
-        (Role::Elevated, "power"),
-        (Role::Approver, "approvers"),
-        (Role::Auditor, "auditors"),
-        (Role::Admin, "admins"),
-    ];
+    let group = |name: &str| vec![name.to_owned()];
     Policy {
-        groups: groups.map(|(role, group)| (role, vec![group.to_owned()])).into(),
-        elevation_self_service: vec!["on-call".to_owned()],
+        roles: rp_config::Roles {
+            viewer: group("viewers"),
+            sre: group("sres"),
+            elevated: group("power"),
+            approver: group("approvers"),
+            auditor: group("auditors"),
+            admin: group("admins"),
+        },
+        elevation: rp_config::Elevation { self_service: group("on-call"), ..rp_config::Elevation::default() },
         rates: PerMinute { sign_in: 0, issue: 0, renew: 0, misses: 0, streams: 0 },
         ..Policy::default()
     }
+}
+
+/// [`policy`] with one thing different.
+pub(crate) fn policy_with(change: impl FnOnce(&mut Policy)) -> Policy {
+    let mut policy = policy();
+    change(&mut policy);
+    policy
 }
 
 pub(crate) fn person(name: &str, groups: &[&str]) -> Person {

@@ -15,7 +15,7 @@ async fn a_quick_operation_reads_what_it_cannot_know_and_nothing_else() {
     let world = World::new().await;
     let hour = Duration::from_hours(1);
     world.cluster("a", "Updating", |_| {}).await;
-    let process = world.start(Scripted::done(), rp_backend::Settings { poll: hour, ..quick() });
+    let process = world.start(Scripted::done(), rp_config::Backend { poll: hour, ..quick() });
     world.reaches("a", "Succeeded").await;
     process.stop().await;
     let mut got = world.store.got.lock().clone();

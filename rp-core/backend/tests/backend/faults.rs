@@ -65,7 +65,7 @@ async fn a_lease_that_somebody_else_has_ends_the_work_and_nothing_more_is_writte
         }
     });
     world.cluster("a", "Updating", |_| {}).await;
-    let settings = rp_backend::Settings { heartbeat: Duration::from_millis(100), ..quick() };
+    let settings = rp_config::Backend { heartbeat: Duration::from_millis(100), ..quick() };
     let process = world.start(Arc::<Scripted>::clone(&manager), settings);
     until("it runs", async || {
         if manager.runs_of(&key(SUBSCRIPTION, "a")) == 1 { Ok(()) } else { Err("not yet".into()) }

@@ -233,7 +233,7 @@ async fn what_comes_while_nobody_polls_is_picked_up_at_once_and_at_most_so_many_
         }
     });
     // No poll helps here.
-    let settings = rp_backend::Settings { workers: 4, poll: Duration::from_hours(1), ..quick() };
+    let settings = rp_config::Backend { workers: 4, poll: Duration::from_hours(1), ..quick() };
     let process = world.start(manager, settings);
     for n in 0..8 {
         world.cluster(&format!("c{n}"), "Updating", |_| {}).await;
@@ -297,7 +297,7 @@ async fn an_operation_that_does_not_come_to_its_step_is_cut_off_at_the_deadline(
     let world = World::new().await;
     world.cluster("a", "Updating", |_| {}).await;
     let manager = Scripted::new(|_| std::future::pending());
-    let settings = rp_backend::Settings { drain: Duration::from_millis(50), ..quick() };
+    let settings = rp_config::Backend { drain: Duration::from_millis(50), ..quick() };
     let process = world.start(Arc::<Scripted>::clone(&manager), settings);
     until("it runs", async || {
         if manager.runs_of(&key(SUBSCRIPTION, "a")) == 1 { Ok(()) } else { Err("not yet".into()) }

@@ -39,7 +39,7 @@ async fn its_clusters_are_deleted_and_it_waits_until_they_are_gone() {
     world.cluster_in("00000000-0000-0000-0000-000000000002", "other", "Succeeded", |_| {}).await;
     // Nudges alone carry it on.
     let hour = Duration::from_hours(1);
-    let settings = rp_backend::Settings { poll: hour, retry_most: hour, ..quick() };
+    let settings = rp_config::Backend { poll: hour, retry_most: hour, ..quick() };
     let process = world.start(manager, settings);
     world.subscribe(SUBSCRIPTION, "Deleted").await;
     for id in ["failed", "c0", "c1", "c2", "c3", "c4"] {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rp_backend::{Backend, BackendParts, Settings};
+use rp_backend::{Backend, BackendParts};
 use rp_base::{ManualClock, SharedClock, SystemClock, SystemRandom};
 use rp_cluster::Manager;
 use rp_database::{Draft, Expect, SharedStore, in_memory};
@@ -34,19 +34,19 @@ pub(crate) struct Process {
 }
 
 /// Periods that let a test end soon; what must not be hurried has the contract's.
-pub(crate) fn quick() -> Settings {
-    Settings {
+pub(crate) fn quick() -> rp_config::Backend {
+    rp_config::Backend {
         poll: Duration::from_millis(100),
         retry: Duration::from_millis(20),
         retry_most: Duration::from_millis(200),
         drain: Duration::from_secs(30),
-        ..Settings::default()
+        ..rp_config::Backend::default()
     }
 }
 
 /// Leases that run out soon.
-pub(crate) fn short_leases() -> Settings {
-    Settings { lease: Duration::from_secs(2), heartbeat: Duration::from_millis(200), ..quick() }
+pub(crate) fn short_leases() -> rp_config::Backend {
+    rp_config::Backend { lease: Duration::from_secs(2), heartbeat: Duration::from_millis(200), ..quick() }
 }
 
 impl World {
@@ -183,7 +183,7 @@ impl World {
         self.get(Collection::OperationLogs, &format!("operation-{name}")).await.unwrap_or_default()
     }
 
-    pub(crate) fn start(&self, manager: Arc<dyn Manager>, settings: Settings) -> Process {
+    pub(crate) fn start(&self, manager: Arc<dyn Manager>, settings: rp_config::Backend) -> Process {
         let registry = Registry::new();
         let clock: SharedClock = Arc::new(SystemClock);
         let store: SharedStore = Arc::<Faulty>::clone(&self.store);

@@ -65,8 +65,8 @@ fn items<'de, T: Deserialize<'de>>(
     body: &'de [u8],
     got: fn(Arc<Vec<T>>) -> DecodedObject,
 ) -> Result<DecodedPage, DecodeError> {
-    let mut page: o::Envelope<T> = serde_json::from_slice(body)?;
-    let token = page.token().map_err(DecodeError::Token)?;
+    let page: o::List<T> = serde_json::from_slice(body)?;
+    let token = o::next_page(&page.metadata).map_err(DecodeError::Token)?;
     bounded(&page.items)?;
     Ok((got(Arc::new(page.items)), token))
 }

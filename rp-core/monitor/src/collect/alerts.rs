@@ -8,7 +8,7 @@ use super::{CollectError, CollectorOutput};
 use crate::cluster_objects::ClusterObjects;
 use crate::names::cluster;
 use crate::objects::Alert;
-use rp_kube::namespaces::is_openshift;
+use rp_openshift::namespaces::is_openshift;
 
 /// Maximum number of alert names per cluster; more can only come from hostile rules.
 const MOST_NAMES: usize = 500;

@@ -62,7 +62,7 @@ async fn two_emitters_write_the_contracts_lines() {
         cluster: statsd("cluster", &format!("unix:{}", path.display()), "", &service[..0], &registry),
         clock: Arc::new(clock()),
         registry: registry.clone(),
-        detail: Detail::All,
+        detail: MetricsDetail::All,
     });
     emitters.heartbeat(true, "abc");
     emitters.about(&dims(), &Sample::one(&own::TIMED_OUT, []));

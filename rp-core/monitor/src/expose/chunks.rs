@@ -3,11 +3,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use rp_config::MetricsDetail;
 use rp_metrics::text;
 
 use super::cluster_series::ClusterSeries;
 use super::families::{ExpositionFamily, FLEET, Unhealthy};
-use super::{Detail, Exposition, Instrument};
+use super::{Exposition, Instrument};
 use crate::names::Kind;
 
 /// Size of a chunk in bytes; it may exceed this by one cluster's lines of one family.
@@ -40,9 +41,9 @@ impl ExpositionChunks {
                 self.begin(family, out);
             }
             let rule = match inner.detail {
-                Detail::All => Unhealthy::Every,
-                Detail::Unhealthy => family.unhealthy,
-                Detail::Fleet => Unhealthy::None,
+                MetricsDetail::All => Unhealthy::Every,
+                MetricsDetail::Unhealthy => family.unhealthy,
+                MetricsDetail::Fleet => Unhealthy::None,
             };
             if family.held && rule != Unhealthy::None {
                 while let Some(held) = self.cluster.and_then(|at| self.clusters.get(at)) {

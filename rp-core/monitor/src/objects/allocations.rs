@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{Envelope, Node, Pod};
+use super::{List, Node, Pod};
 
 /// Allocations of decoding the pods of `openshift-monitoring` and the nodes.
 const FIGURES: [u64; 2] = [557, 135];
@@ -25,8 +25,8 @@ fn decoding_a_look_allocates_no_more_than_it_did() {
     let nodes = answer("/api/v1/nodes");
     let count = |decode: &dyn Fn()| allocation_counter::measure(decode).count_total;
     let counts = [
-        count(&|| assert!(!serde_json::from_str::<Envelope<Pod>>(&pods).unwrap().items.is_empty())),
-        count(&|| assert!(!serde_json::from_str::<Envelope<Node>>(&nodes).unwrap().items.is_empty())),
+        count(&|| assert!(!serde_json::from_str::<List<Pod>>(&pods).unwrap().items.is_empty())),
+        count(&|| assert!(!serde_json::from_str::<List<Node>>(&nodes).unwrap().items.is_empty())),
     ];
     for (count, figure) in counts.into_iter().zip(FIGURES) {
         assert!(count <= figure + figure / 10, "{counts:?} allocations, and {FIGURES:?} before");

@@ -1,6 +1,7 @@
 //! Response bodies: one object, one page of a list, a JSON array.
 
-use rp_openshift::lenient::{all, maybe, object};
+use rp_openshift::ListMeta;
+use rp_openshift::lenient::{all, maybe};
 use serde::de::{Deserialize, Deserializer, Error};
 
 /// Maximum size of a continue token, bytes.
@@ -15,37 +16,16 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for ObjectBody<T> {
     }
 }
 
-/// One page of a list; a missing `items` is an error. Kubernetes sometimes writes an empty list as null.
-#[derive(serde::Deserialize)]
-#[serde(bound = "T: Deserialize<'de>")]
-pub(crate) struct Envelope<T> {
-    #[serde(default, deserialize_with = "object")]
-    metadata: ListMeta,
-    #[serde(deserialize_with = "items")]
-    pub(crate) items: Vec<T>,
-}
-
-#[derive(Default, serde::Deserialize)]
-struct ListMeta {
-    #[serde(default, rename = "continue")]
-    token: Option<String>,
-}
-
-impl<T> Envelope<T> {
-    /// The token of the next page.
-    ///
-    /// # Errors
-    /// The token is too long; the error is its length.
-    pub(crate) fn token(&mut self) -> Result<Option<String>, usize> {
-        match self.metadata.token.take().filter(|token| !token.is_empty()) {
-            Some(token) if token.len() > MOST_TOKEN => Err(token.len()),
-            token => Ok(token),
-        }
+/// The token of a list's next page.
+///
+/// # Errors
+/// The token is too long; the error is its length.
+pub(crate) fn next_page(metadata: &ListMeta) -> Result<Option<String>, usize> {
+    let token = metadata.token.as_str();
+    if token.len() > MOST_TOKEN {
+        return Err(token.len());
     }
-}
-
-fn items<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
-    Ok(all(deserializer)?.unwrap_or_default())
+    Ok((!token.is_empty()).then(|| token.to_owned()))
 }
 
 /// A body that is a JSON array of objects.

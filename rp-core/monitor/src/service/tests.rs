@@ -1,5 +1,4 @@
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -11,8 +10,8 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
 use super::*;
-use crate::pool::PoolTimes;
 use crate::view::ClusterView;
+use crate::worker::plan::SKIP_WARNING;
 use crate::worker::{LookOutcome, Round};
 
 const LONG: Duration = Duration::from_secs(60);
@@ -100,22 +99,24 @@ impl Look for Recording {
     }
 }
 
-fn short() -> MonitorSettings {
+fn short() -> rp_config::Monitor {
     let times = |millis| Duration::from_millis(millis);
-    MonitorSettings {
-        pool: PoolTimes { interval: times(50), ttl: times(2000), lease: times(1000) },
+    rp_config::Monitor {
+        bucket_interval: times(50),
+        worker_ttl: times(2000),
+        lease: times(1000),
         interval: times(200),
         start_delay: times(100),
         feed_poll: times(50),
         ready_delay: times(1),
-        emit: times(50),
-        record: times(100),
+        emit_interval: times(50),
+        record_interval: times(100),
         drain: times(10_000),
-        ..MonitorSettings::default()
+        ..rp_config::Monitor::default()
     }
 }
 
-async fn start(store: &SharedStore, look: &Arc<Recording>, settings: MonitorSettings) -> MonitorService {
+async fn start(store: &SharedStore, look: &Arc<Recording>, settings: rp_config::Monitor) -> MonitorService {
     let parts = MonitorParts {
         store: Arc::clone(store),
         clock: Arc::new(SystemClock),
@@ -124,6 +125,7 @@ async fn start(store: &SharedStore, look: &Arc<Recording>, settings: MonitorSett
         look: Arc::clone(look) as Arc<dyn Look>,
         emit: Emit::none(),
         settings,
+        shared: false,
         version: "commit".to_owned(),
     };
     MonitorService::start(parts).await.unwrap()
@@ -151,6 +153,27 @@ fn is(so: bool, why: impl FnOnce() -> String) -> Result<(), String> {
     if so { Ok(()) } else { Err(why()) }
 }
 
+#[test]
+fn the_values_of_the_contract() {
+    let told = rp_config::Monitor::default();
+    let seconds = [
+        told.interval,
+        told.start_delay,
+        told.feed_poll,
+        told.bucket_interval,
+        told.worker_ttl,
+        told.lease,
+        told.ready_delay,
+        told.ready_within,
+        told.nsg_interval,
+        SKIP_WARNING,
+        told.emit_interval,
+    ]
+    .map(|length| length.as_secs());
+    assert_eq!(seconds, [60, 60, 10, 10, 60, 60, 120, 60, 600, 1800, 60]);
+    assert_eq!((told.feed_page, rp_documents::BUCKETS), (50, 256));
+}
+
 #[tokio::test]
 async fn what_is_to_be_looked_at_is_and_recorded() {
     let store = fleet(20).await;
@@ -166,7 +189,7 @@ async fn what_is_to_be_looked_at_is_and_recorded() {
         is(recorded.len() == 19, || format!("{recorded:?}"))
     })
     .await;
-    until("ready", async || service.ready().check()).await;
+    until("ready", async || service.ready().check().map_err(|error| error.to_string())).await;
     for never in ["creating", "deleting", "failed", "suspended"] {
         assert!(!look.looked.lock().contains_key(never), "{never}");
     }
@@ -214,7 +237,7 @@ async fn a_stop_waits_for_looks_and_cuts_what_takes_too_long() {
     for hangs in [false, true] {
         let look = Arc::new(Recording { slow: Some("cluster-0"), ..Recording::default() });
         let drain = if hangs { Duration::from_millis(100) } else { LONG };
-        let service = start(&store, &look, MonitorSettings { drain, ..short() }).await;
+        let service = start(&store, &look, rp_config::Monitor { drain, ..short() }).await;
         until("it is looked at", async || is(look.running.lock().contains("cluster-0"), String::new)).await;
         let stopping = tokio::spawn(service.stop());
         if !hangs {
@@ -284,6 +307,7 @@ async fn a_store_that_cannot_be_written_is_fatal_at_the_start() {
         look: Arc::new(Recording::default()),
         emit: Emit::none(),
         settings: short(),
+        shared: false,
         version: String::new(),
     };
     let error = MonitorService::start(parts).await.unwrap_err();
@@ -308,7 +332,8 @@ async fn it_emits_sizes_and_beats_only_when_ready() {
         registry: Registry::new(),
         look: Arc::new(Recording::default()),
         emit,
-        settings: MonitorSettings { ready_delay: Duration::from_millis(400), ..short() },
+        settings: rp_config::Monitor { ready_delay: Duration::from_millis(400), ..short() },
+        shared: false,
         version: "commit".to_owned(),
     };
     let registry = parts.registry.clone();

@@ -25,19 +25,8 @@ const PUT_OFF: Duration = Duration::from_millis(500);
 /// hang hold their slots.
 const SHARED: (usize, usize) = (16, 40);
 
-/// Intervals and limits of the workers.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Rules {
-    pub(crate) interval: Duration,
-    pub(crate) start_delay: Duration,
-    pub(crate) nsg_interval: Duration,
-    pub(crate) skip_warning: Duration,
-    /// Looks at once.
-    pub(crate) most: usize,
-    /// The process also serves users: fewer concurrent looks, so that pages respond while many clusters are due.
-    pub(crate) shared: bool,
-    pub(crate) imported: bool,
-}
+/// Between two warnings that a cluster's subscription is invalid.
+pub(crate) const SKIP_WARNING: Duration = Duration::from_mins(30);
 
 /// Whether a cluster may be looked at, by its subscription.
 #[derive(Debug, Clone)]
@@ -115,7 +104,9 @@ type HeapEntry = Reverse<(Instant, u64, Arc<str>)>;
 /// All clusters, and when they are due.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    rules: Rules,
+    settings: rp_config::Monitor,
+    /// The process also serves users: fewer concurrent looks, so that pages respond while many clusters are due.
+    shared: bool,
     random: SharedRandom,
     known: ClusterIndex,
     clusters: HashMap<Arc<str>, Cluster>,
@@ -132,9 +123,16 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub(crate) fn new(rules: Rules, random: SharedRandom, known: ClusterIndex, now: Instant) -> Self {
+    pub(crate) fn new(
+        settings: rp_config::Monitor,
+        shared: bool,
+        random: SharedRandom,
+        known: ClusterIndex,
+        now: Instant,
+    ) -> Self {
         Self {
-            rules,
+            settings,
+            shared,
             random,
             known,
             clusters: HashMap::new(),
@@ -217,7 +215,7 @@ impl Plan {
             Arc::make_mut(&mut view).bucket = place.bucket;
         }
         self.known.insert(document, ClusterEntry { key: Arc::clone(&key), bucket: view.bucket });
-        if !view.is_watched() || imported && !self.rules.imported {
+        if !view.is_watched() || imported && !self.settings.imported {
             return self.drop_view(&key, &view.document, now, actions);
         }
         let fresh = || Cluster { view: None, state: State::Rest, serial: 0 };
@@ -266,7 +264,7 @@ impl Plan {
         let wanted = cluster.view.as_ref().is_some_and(|view| self.owned.contains(view.bucket));
         match (&cluster.state, wanted) {
             (State::Rest, true) => {
-                let slot = now + self.rules.start_delay.mul_f64(self.random.unit());
+                let slot = now + self.settings.start_delay.mul_f64(self.random.unit());
                 let worker = Worker { slot, number: 0, hour: None, nsg: None, warned: None };
                 cluster.state = State::Waiting(Box::new(worker));
                 self.workers += 1;
@@ -316,8 +314,8 @@ impl Plan {
     /// Whether no further look may begin before one ends.
     fn is_full(&self) -> bool {
         let (least, share) = SHARED;
-        let most = if self.rules.shared { least + self.workers / share } else { usize::MAX };
-        self.running >= most.min(self.rules.most)
+        let most = if self.shared { least + self.workers / share } else { usize::MAX };
+        self.running >= most.min(self.settings.looks)
     }
 
     /// When [`Plan::start`] has work next; `None`: not before another event.
@@ -357,7 +355,7 @@ impl Plan {
                 return true;
             }
         };
-        match self.pace.take(now, self.workers, self.rules.interval) {
+        match self.pace.take(now, self.workers, self.settings.interval) {
             Ok(()) => self.held = None,
             Err(at) => {
                 self.held = Some(at);
@@ -370,15 +368,14 @@ impl Plan {
     }
 
     fn skip(&mut self, key: &Arc<str>, view: &ClusterView, now: Instant, actions: &mut Vec<Action>) {
-        let rules = self.rules;
         let Some(Cluster { state: State::Waiting(worker), .. }) = self.clusters.get_mut(key) else { return };
-        let quiet = |at: Instant| now.saturating_duration_since(at) < rules.skip_warning;
+        let quiet = |at: Instant| now.saturating_duration_since(at) < SKIP_WARNING;
         let warn = !worker.warned.is_some_and(quiet);
         if warn {
             worker.warned = Some(now);
         }
         // A skipped round has no look, so no tick was missed.
-        advance(worker, now, rules.interval);
+        advance(worker, now, self.settings.interval);
         let slot = worker.slot;
         self.queue(key, slot);
         actions.push(Action::Skipped { id: view.id.clone(), warn });
@@ -392,7 +389,7 @@ impl Plan {
         hour: i64,
         actions: &mut Vec<Action>,
     ) {
-        let rules = self.rules;
+        let nsg_interval = self.settings.nsg_interval;
         let Some(cluster) = self.clusters.get_mut(key) else { return };
         let Some(view) = cluster.view.as_mut() else { return };
         if view.tenant != tenant {
@@ -409,10 +406,10 @@ impl Plan {
         worker.number += 1;
         // The hour is remembered with the first round, so that this one is not hourly.
         let hourly = worker.hour.replace(hour).is_some_and(|before| before != hour);
-        let due = *worker.nsg.get_or_insert(now + rules.nsg_interval);
+        let due = *worker.nsg.get_or_insert(now + nsg_interval);
         let nsg_due = now >= due;
         if nsg_due {
-            worker.nsg = Some(next_slot(due, now, rules.nsg_interval).0);
+            worker.nsg = Some(next_slot(due, now, nsg_interval).0);
         }
         let round = Round { hourly, nsg_due, number: worker.number };
         let late = now.saturating_duration_since(worker.slot);
@@ -425,7 +422,6 @@ impl Plan {
 
     /// A look ended: the worker waits for its next tick, or ends when the cluster is no longer monitored.
     pub(crate) fn done(&mut self, key: &Arc<str>, now: Instant, actions: &mut Vec<Action>) {
-        let rules = self.rules;
         let Some(cluster) = self.clusters.get_mut(key) else { return };
         let (mut worker, id, removed) = match std::mem::replace(&mut cluster.state, State::Rest) {
             State::Looking { worker, id, removed, .. } => (worker, id, removed),
@@ -444,7 +440,7 @@ impl Plan {
             actions.push(Action::Forget(id));
             return self.remove_if_unused(key);
         }
-        self.missed += advance(&mut worker, now, rules.interval);
+        self.missed += advance(&mut worker, now, self.settings.interval);
         let slot = worker.slot;
         cluster.state = State::Waiting(worker);
         self.queue(key, slot);

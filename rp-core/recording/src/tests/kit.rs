@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use rp_audit::{Audit, AuditOptions, CheckpointKey};
 use rp_base::{Clock as _, Digest, Id, ManualClock, SharedClock, SystemRandom, Timestamp};
+use rp_config::{RecordingPolicy, RecordingRules};
 use rp_database::{SharedStore, in_memory};
 use rp_documents::{
     Entry, Grant, GrantKind, GrantOptions, Person, Recording, RecordingKind, ResourceId, Rights, Unknown,
@@ -17,8 +18,8 @@ use rp_seal::Keyring;
 use tempfile::TempDir;
 
 use crate::{
-    Appender, DiskStorage, Fault, Options, Policy, RecordError, Recorder, RecordingParts, Recordings,
-    SessionStart, Source, Storage, StorageError, StreamKind,
+    Appender, DiskStorage, Fault, Options, RecordError, Recorder, RecordingParts, Recordings, SessionStart,
+    Source, Storage, StorageError, StreamKind,
 };
 
 /// More than any cast of these tests.
@@ -43,11 +44,11 @@ pub(super) struct Kit {
 }
 
 impl Kit {
-    pub(super) async fn new(policy: Policy, input: bool) -> Self {
+    pub(super) async fn new(policy: RecordingPolicy, input: bool) -> Self {
         Self::with(policy, input, None).await
     }
 
-    pub(super) async fn with(policy: Policy, input: bool, broken: Option<Broken>) -> Self {
+    pub(super) async fn with(policy: RecordingPolicy, input: bool, broken: Option<Broken>) -> Self {
         let clock = ManualClock::at(Timestamp::from_seconds(1_800_000_000));
         let shared: SharedClock = Arc::new(clock.clone());
         let store: SharedStore = in_memory(Arc::clone(&shared));
@@ -70,7 +71,10 @@ impl Kit {
             random,
             storage,
             registry: registry.clone(),
-            options: Options { policy, input, ..Options::default() },
+            options: Options {
+                rules: RecordingRules { policy, input, ..RecordingRules::default() },
+                ..Options::default()
+            },
         });
         Self { recordings, clock, audit, registry, folder, store, keyring }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use async_trait::async_trait;
-use rp_backend::{Backend, BackendParts, Settings};
+use rp_backend::{Backend, BackendParts};
 use rp_base::{SystemClock, SystemRandom};
 use rp_cluster::{Failure, Job, Manager, Outcome};
 use rp_database::{Draft, PostgresOptions, PostgresStore, SharedStore};
@@ -88,7 +88,7 @@ impl Workers {
     pub(super) fn start(fleet: &Fleet, concurrency: usize) -> Self {
         let (tell, begun) = watch::channel((0, Instant::now()));
         let (registry, stop) = (Registry::new(), CancellationToken::new());
-        let settings = Settings { workers: concurrency, ..Settings::default() };
+        let settings = rp_config::Backend { workers: concurrency, ..rp_config::Backend::default() };
         let backend = Backend::new(BackendParts {
             store: SharedStore::clone(&fleet.store),
             clock: Arc::new(SystemClock),

@@ -10,12 +10,12 @@ use anyhow::{Context as _, Result};
 use async_trait::async_trait;
 use clap::Args;
 use rp_base::{Secret, SystemClock};
+use rp_config::MetricsDetail;
 use rp_documents::ResourceId;
 use rp_metrics::statsd::{QUEUE, Socket};
 use rp_metrics::{Registry, Statsd, StatsdOptions};
 use rp_monitor::check::{Check, CheckOptions, CheckParts};
 use rp_monitor::emit::{EmitterParts, Emitters};
-use rp_monitor::expose::Detail;
 use rp_monitor::{ClusterView, Look as _, Round};
 use rp_net::{
     Budget, BudgetLimits, Credential, Dialer, DialerOptions, Directory, DirectoryError, Endpoint, Networks,
@@ -151,7 +151,7 @@ fn looker(args: &LookArgs) -> Result<Inspector> {
         cluster: statsd("cluster", socket),
         clock: Arc::clone(&clock) as _,
         registry: registry.clone(),
-        detail: Detail::All,
+        detail: MetricsDetail::All,
     });
     let check = Check::new(CheckParts {
         directory: Arc::new(FixedDirectory(targets)),

@@ -30,18 +30,6 @@ impl Random for Seeded {
     }
 }
 
-fn rules() -> Rules {
-    Rules {
-        interval: MINUTE,
-        start_delay: MINUTE,
-        nsg_interval: MINUTE * 10,
-        skip_warning: MINUTE * 30,
-        most: 1000,
-        shared: false,
-        imported: true,
-    }
-}
-
 fn view(number: usize) -> ClusterView {
     let subscription = "00000000-0000-0000-0000-000000000001";
     let id = ResourceId::from_parts(subscription, "group", &format!("cluster-{number}")).unwrap();
@@ -65,14 +53,14 @@ struct PlanBench {
 }
 
 impl PlanBench {
-    fn new(rules: Rules) -> Self {
+    fn new(settings: rp_config::Monitor, shared: bool) -> Self {
         let now = Instant::now();
-        let plan = Plan::new(rules, Seeded::shared(7), ClusterIndex::default(), now);
+        let plan = Plan::new(settings, shared, Seeded::shared(7), ClusterIndex::default(), now);
         Self { plan, start: now, now, hour: 100, actions: Vec::new(), tenancy: Tenancy::Of("tenant".into()) }
     }
 
     fn with(count: usize) -> Self {
-        let mut bench = Self::new(rules());
+        let mut bench = Self::new(rp_config::Monitor::default(), false);
         bench.set_owned(Buckets::all());
         (0..count).for_each(|number| bench.apply(Event::Seen(Arc::new(view(number)))));
         bench
@@ -304,7 +292,8 @@ fn imported_clusters_can_be_left_out() {
     let mut bench = PlanBench::with(0);
     bench.apply(imported());
     assert_eq!(bench.plan.watched(), 1);
-    let mut bench = PlanBench::new(Rules { imported: false, ..rules() });
+    let settings = rp_config::Monitor { imported: false, ..rp_config::Monitor::default() };
+    let mut bench = PlanBench::new(settings, false);
     bench.apply(imported());
     assert_eq!(bench.plan.watched(), 0);
 }
@@ -323,7 +312,8 @@ fn a_bucket_never_changes() {
 
 #[test]
 fn no_more_looks_at_once_than_allowed() {
-    let mut bench = PlanBench::new(Rules { most: 3, ..rules() });
+    let settings = rp_config::Monitor { looks: 3, ..rp_config::Monitor::default() };
+    let mut bench = PlanBench::new(settings, false);
     bench.set_owned(Buckets::all());
     (0..600).for_each(|number| bench.apply(Event::Seen(Arc::new(view(number)))));
     let mut started = Vec::new();
@@ -339,7 +329,7 @@ fn no_more_looks_at_once_than_allowed() {
 
 #[test]
 fn beside_people_fewer_looks_run_at_once() {
-    let mut bench = PlanBench::new(Rules { shared: true, ..rules() });
+    let mut bench = PlanBench::new(rp_config::Monitor::default(), true);
     bench.set_owned(Buckets::all());
     (0..400).for_each(|number| bench.apply(Event::Seen(Arc::new(view(number)))));
     for _ in 0..100 {
@@ -374,7 +364,7 @@ proptest! {
     /// In any sequence of events: no two looks of one cluster at once, only existing and owned clusters, counts agree.
     #[test]
     fn invariants(story in proptest::collection::vec(happens(), 1..120)) {
-        let mut bench = PlanBench::new(rules());
+        let mut bench = PlanBench::new(rp_config::Monitor::default(), false);
         let mut looking: Vec<Arc<str>> = Vec::new();
         let (mut there, mut owned) = (HashSet::new(), 0u8);
         for event in story {
