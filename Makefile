@@ -46,7 +46,7 @@ pictures: parts ## Pictures of every page in every state, wide and narrow, in ev
 	tests/browser/pictures
 
 generated: ## Write docs/reference and the picture of the crates anew
-	cargo build -p aro
+	cargo build -p aro -p aro-dev
 	mkdir -p docs/reference
 	target/debug/aro print config-reference > docs/reference/configuration.md
 	target/debug/aro print metrics > docs/reference/metrics.md

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{Query, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -25,7 +25,8 @@ use tokio_util::sync::CancellationToken;
 
 #[cfg(feature = "heap-profile")]
 use crate::heap;
-use crate::profile::{self, CpuProfileQuery};
+#[cfg(feature = "profiling")]
+use crate::profile;
 use crate::{LogControl, Readiness, memory, tasks};
 
 /// Connections at once.
@@ -84,9 +85,9 @@ impl Admin {
             .route("/debug/tasks", get(|| async { Json(tasks::page()) }))
             .route("/debug/pprof", get(index))
             .route("/debug/pprof/", get(index))
-            .route("/debug/pprof/cpu", get(cpu))
+            .route("/debug/pprof/cpu", cpu_route())
             // The name that Go's tools ask for.
-            .route("/debug/pprof/profile", get(cpu))
+            .route("/debug/pprof/profile", cpu_route())
             .route("/debug/pprof/heap", heap_route())
             .route("/debug/memory", get(|| async { memory::page() }))
             .layer(axum::extract::DefaultBodyLimit::max(BODY))
@@ -137,14 +138,20 @@ async fn set_log_filter(State(admin): State<Admin>, body: String) -> Response {
     }
 }
 
-async fn cpu(Query(asked): Query<CpuProfileQuery>) -> Response {
-    profile::cpu(&asked).await
+#[cfg(feature = "profiling")]
+fn cpu_route() -> MethodRouter<Admin> {
+    get(profile::cpu)
+}
+
+#[cfg(not(feature = "profiling"))]
+fn cpu_route() -> MethodRouter<Admin> {
+    const NONE: &str = "built without the feature profiling; /debug/tasks has the runtime\n";
+    get(|| async { (StatusCode::NOT_IMPLEMENTED, NONE) })
 }
 
 #[cfg(feature = "heap-profile")]
 fn heap_route() -> MethodRouter<Admin> {
-    get(|Query(asked): Query<heap::HeapProfileQuery>| async move { heap::profile(&asked).await })
-        .put(|word: String| async move { heap::switch(&word) })
+    get(heap::profile).put(|word: String| async move { heap::switch(&word) })
 }
 
 /// The system's allocator keeps no profile.

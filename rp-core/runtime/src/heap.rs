@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::extract::Query;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use jemalloc_pprof::{JemallocProfCtl, PROF_CTL};
@@ -42,7 +43,7 @@ impl Drop for SamplingGuard {
 
 /// While sampling is on, what was allocated since it began; else what is allocated from now on and still is
 /// after the seconds asked for (10).
-pub(crate) async fn profile(asked: &HeapProfileQuery) -> Response {
+pub(crate) async fn profile(Query(asked): Query<HeapProfileQuery>) -> Response {
     let mut control = match control() {
         Ok(control) => control,
         Err(refused) => return refused.into_response(),

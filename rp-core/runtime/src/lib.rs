@@ -8,6 +8,7 @@ mod lifecycle;
 mod logging;
 mod memory;
 mod panics;
+#[cfg(feature = "profiling")]
 mod profile;
 mod readiness;
 mod tasks;

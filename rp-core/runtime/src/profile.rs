@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use axum::extract::Query;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use pprof::protos::Message as _;
@@ -15,6 +16,17 @@ const FREQUENCY: i32 = 99;
 const MOST_SECONDS: u64 = 60;
 /// The profiler is global to the process: one at a time.
 static PROFILER: Semaphore = Semaphore::const_new(1);
+
+/// Why there is no profile.
+#[derive(Debug, thiserror::Error)]
+enum ProfileError {
+    #[error(transparent)]
+    Profiler(#[from] pprof::Error),
+    #[error(transparent)]
+    Encoding(Box<dyn std::error::Error + Send + Sync>),
+    #[error("no sample: the process used no CPU time")]
+    NoSample,
+}
 
 /// `?seconds=30&format=flamegraph`.
 #[derive(Debug, Deserialize)]
@@ -31,7 +43,7 @@ enum Format {
 }
 
 /// Profiles for the requested time; ends at once when the caller disconnects.
-pub(crate) async fn cpu(asked: &CpuProfileQuery) -> Response {
+pub(crate) async fn cpu(Query(asked): Query<CpuProfileQuery>) -> Response {
     let Ok(_permit) = PROFILER.try_acquire() else {
         return (StatusCode::CONFLICT, "another profile is being taken; try again later\n").into_response();
     };
@@ -46,25 +58,25 @@ pub(crate) async fn cpu(asked: &CpuProfileQuery) -> Response {
     // Names of functions are looked up now, which takes a while.
     match tokio::task::spawn_blocking(move || report(&guard, format)).await {
         Ok(Ok(answer)) => answer,
-        Ok(Err(error)) => failed(&error),
+        Ok(Err(error)) => failed(&error.to_string()),
         Err(error) => failed(&error.to_string()),
     }
 }
 
-fn report(guard: &ProfilerGuard<'_>, format: Format) -> Result<Response, String> {
-    let report = guard.report().build().map_err(|error| error.to_string())?;
+fn report(guard: &ProfilerGuard<'_>, format: Format) -> Result<Response, ProfileError> {
+    let report = guard.report().build()?;
     let mut bytes = Vec::new();
     let kind = match format {
         Format::Proto => {
-            let profile = report.pprof().map_err(|error| error.to_string())?;
-            profile.encode(&mut bytes).map_err(|error| error.to_string())?;
+            let profile = report.pprof()?;
+            profile.encode(&mut bytes).map_err(|error| ProfileError::Encoding(Box::new(error)))?;
             "application/octet-stream"
         }
         Format::Flamegraph => {
             if report.data.is_empty() {
-                return Err("no sample: the process used no CPU time".to_owned());
+                return Err(ProfileError::NoSample);
             }
-            report.flamegraph(&mut bytes).map_err(|error| error.to_string())?;
+            report.flamegraph(&mut bytes)?;
             "image/svg+xml"
         }
     };

@@ -1,7 +1,7 @@
 //! Runs the examples of documentation comments. Rustdoc builds them and cargo runs them, so there is no program to start
 //! and no list to compare with: a package that is named here must have some.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -30,7 +30,8 @@ pub(crate) fn run(workspace: &Path, package: &str) -> Outcome {
         folder: workspace.to_owned(),
         size: 0,
     };
-    let job = Job { program, tests: BTreeSet::new(), threads: None, limit: Duration::MAX };
+    let job =
+        Job { program, tests: BTreeSet::new(), threads: None, env: BTreeMap::new(), limit: Duration::MAX };
     let mut outcome = Outcome { job, passed: passed(&text), failed: Vec::new(), wall: begin.elapsed() };
     if !ended_well || outcome.passed.is_empty() {
         outcome.failed.push(Failed { name: "(examples)".to_owned(), why: text });

@@ -1,6 +1,6 @@
 //! The passes of a run, from `tests/passes.toml`: which tests run beside which.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::program::{Job, list};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Plan {
-    /// Arguments of cargo for each build, in order. The last ones give the test programs.
+    /// Arguments of cargo for each build, in order. Every test program of each is run.
     pub(crate) build: Vec<Vec<String>>,
     /// A command, relative to the workspace, that runs beside the builds and must succeed.
     #[serde(default)]
@@ -43,6 +43,9 @@ struct Pass {
     programs: usize,
     /// How many tests of one program run at once; without it as many as there are processors.
     threads: Option<usize>,
+    /// More of the environment of its programs.
+    #[serde(default)]
+    env: BTreeMap<String, String>,
     /// After this time a program is killed and its tests have failed.
     limit_seconds: u64,
 }
@@ -97,7 +100,13 @@ impl Plan {
             for ((pass, tests), ready) in self.passes.iter().zip(parts).zip(&mut ready) {
                 if !tests.is_empty() {
                     let limit = Duration::from_secs(pass.limit_seconds);
-                    ready.jobs.push(Job { program: program.clone(), tests, threads: pass.threads, limit });
+                    ready.jobs.push(Job {
+                        program: program.clone(),
+                        tests,
+                        threads: pass.threads,
+                        env: pass.env.clone(),
+                        limit,
+                    });
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Starts one test program and reads what became of each of its tests.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Read};
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
@@ -21,6 +21,8 @@ pub(crate) struct Job {
     pub(crate) tests: BTreeSet<String>,
     /// How many tests run at once; none: as many as libtest takes.
     pub(crate) threads: Option<usize>,
+    /// More of its environment.
+    pub(crate) env: BTreeMap<String, String>,
     /// After this long the program and its children are killed.
     pub(crate) limit: Duration,
 }
@@ -108,6 +110,7 @@ fn start(job: &Job) -> std::io::Result<Child> {
         // libtest looks at this when it runs: its JSON form and the times of tests are behind it.
         .env("RUSTC_BOOTSTRAP", "1")
         .env("CARGO_MANIFEST_DIR", &job.program.folder)
+        .envs(&job.env)
         .current_dir(&job.program.folder)
         .process_group(0)
         .stdin(Stdio::null())

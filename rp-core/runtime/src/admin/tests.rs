@@ -87,6 +87,7 @@ async fn answers_to_this_machines_names_only() {
     }
 }
 
+#[cfg(feature = "profiling")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn profiles_of_cpu_and_sizes_of_memory() {
     let server = Arc::new(server().await);
@@ -112,6 +113,16 @@ async fn profiles_of_cpu_and_sizes_of_memory() {
     #[cfg(not(feature = "heap-profile"))]
     assert!(server.get("/debug/pprof/heap").await.1.contains("heap-profile"));
     assert!(server.get("/debug/pprof/").await.1.contains("/debug/pprof/cpu"));
+}
+
+#[cfg(not(feature = "profiling"))]
+#[tokio::test]
+async fn a_build_without_profiles_says_so() {
+    let server = server().await;
+    for path in ["/debug/pprof/cpu?seconds=1", "/debug/pprof/profile"] {
+        let (status, text) = server.get(path).await;
+        assert!(status == 501 && text.contains("without the feature profiling"), "{text}");
+    }
 }
 
 #[tokio::test]
