@@ -10,7 +10,7 @@ use rp_backend::{Backend, BackendParts, StoredGateways};
 use rp_base::chain;
 use rp_cluster::{
     CertificateVault, ClusterManager, Environment, Features, Gateways, InstallError, InstallState, Installer,
-    OidcStorage, Periods, PrivateLinkClients, RoleSets, StepMetrics,
+    OidcStorage, Periods, PrivateLinkClients, ProgressError, RoleSets, StepMetrics,
 };
 use rp_config::{AzureCredential, AzureEnvironment, RpOidc, RpResources, Settings};
 use rp_database::Typed;
@@ -60,27 +60,12 @@ pub fn run(
         clock: Arc::clone(&services.clock),
         random: Arc::clone(&services.random),
         manager: Arc::new(ClusterManager::new(Arc::new(environment), steps)),
-        settings: worker_settings(&services.settings.backend),
+        settings: services.settings.backend.clone(),
         registry: services.registry.clone(),
         statsd,
         domain: domain(&services.settings)?,
     });
     Ok(tokio::spawn(backend.run(life.stopping())))
-}
-
-/// `[backend]` as the workers take it.
-const fn worker_settings(backend: &rp_config::Backend) -> rp_backend::Settings {
-    rp_backend::Settings {
-        workers: backend.workers,
-        per_subscription: backend.per_subscription,
-        lease: backend.lease,
-        heartbeat: backend.heartbeat,
-        poll: backend.poll,
-        dequeues: backend.dequeues,
-        retry: backend.retry,
-        retry_most: backend.retry_most,
-        drain: backend.drain,
-    }
 }
 
 /// Parent of clusters' domains.
@@ -214,8 +199,8 @@ struct StoredRoleSets(Typed<RoleSetDocument>);
 
 #[async_trait]
 impl RoleSets for StoredRoleSets {
-    async fn all(&self) -> Result<Vec<RoleSetDocument>, String> {
-        let all = self.0.all().await.map_err(|error| chain(&error).to_string())?;
+    async fn all(&self) -> Result<Vec<RoleSetDocument>, ProgressError> {
+        let all = self.0.all().await.map_err(|error| ProgressError::Store(chain(&error).to_string()))?;
         Ok(all.into_iter().map(|set| set.value).collect())
     }
 }

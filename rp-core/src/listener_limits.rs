@@ -1,4 +1,4 @@
-//! The limits of listeners, from the settings `[limits]` and `[ssh]`.
+//! The limits of web listeners, from the settings `[limits]`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,25 +41,5 @@ pub fn web(settings: &Settings, listener: &'static str, registry: &Registry) -> 
             proxy_protocol_from: settings.listen.proxy_protocol_from.clone(),
             forwarded_from: settings.listen.forwarded_from.clone(),
         }),
-    }
-}
-
-/// Limits of connections to the SSH listener.
-pub fn ssh(settings: &Settings) -> DoorLimits {
-    let limits = &settings.ssh;
-    DoorLimits {
-        connections: limits.max_connections,
-        per_address: limits.max_per_address,
-        new_per_minute: limits.connections_per_minute,
-        strangers: Some(StrangerLimits {
-            connections: limits.max_strangers,
-            per_address: limits.max_strangers_per_address,
-            answers: 1,
-            time: limits.login_time,
-        }),
-        // A shell that is not used ends by `terminal.idle`.
-        idle: None,
-        stalled: Some(settings.limits.stalled),
-        checks_from: settings.limits.checks_from.clone(),
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use rp_azure::{CallPolicy, Observer, RetryPolicy};
 use rp_base::chain;
-use rp_config::{Settings, StoreKind, Word as _};
+use rp_config::{Settings, StoreKind};
 use rp_documents::ResourceId;
 use rp_kube::lean::LeanOptions;
 use rp_monitor::check::{Check, CheckOptions, CheckParts, HiveMonitor, Records, SideMonitor};
@@ -14,8 +14,7 @@ use rp_monitor::connect::Connections;
 use rp_monitor::emit::{EmitterParts, Emitters};
 use rp_monitor::fetch::FetchLimits;
 use rp_monitor::nsg::{NsgMonitor, SubnetPrefixes};
-use rp_monitor::pool::PoolTimes;
-use rp_monitor::{Emit, MonitorParts, MonitorService, MonitorSettings};
+use rp_monitor::{Emit, MonitorParts, MonitorService};
 use rp_runtime::{Lifecycle, LogControl, Watch};
 use tokio::task::JoinHandle;
 
@@ -49,7 +48,7 @@ pub async fn start(
     let service = service(&services, false).await?;
     let ready = service.ready();
     readiness.add("monitor", move || {
-        let checked = ready.check();
+        let checked = ready.check().map_err(|error| error.to_string());
         async move { checked }
     });
     let watch = Watch::new(services.settings.followed(&["keys"]));
@@ -77,8 +76,7 @@ impl MonitorRole {
             tracing::error!(error = %chain(&error), "the monitor failed");
         }
         if let Some(services) = self.services {
-            services.close().await;
-            tracing::info!("stopped");
+            process::close(&services).await;
         }
     }
 }
@@ -99,7 +97,7 @@ fn run(service: MonitorService, life: &Lifecycle) -> JoinHandle<()> {
 
 async fn service(services: &Services, shared: bool) -> anyhow::Result<MonitorService> {
     let settings = &services.settings;
-    let emitters = emitters(services)?;
+    let emitters = emitters(services);
     let options = check_options(settings);
     let mut beside = beside(services, &options).await?;
     let subnets = subnets(services, emitters.azure_observer());
@@ -124,7 +122,8 @@ async fn service(services: &Services, shared: bool) -> anyhow::Result<MonitorSer
         registry: services.registry.clone(),
         look: Arc::new(check),
         emit: Emit::over(&emitters),
-        settings: MonitorSettings { shared, ..monitor_settings(settings) },
+        settings: settings.monitor.clone(),
+        shared,
         version: VERSION.to_owned(),
     };
     MonitorService::start(parts).await.context("the monitor cannot start")
@@ -172,36 +171,13 @@ pub fn check_options(settings: &Settings) -> CheckOptions {
     }
 }
 
-fn monitor_settings(settings: &Settings) -> MonitorSettings {
-    let told = &settings.monitor;
-    MonitorSettings {
-        pool: PoolTimes { interval: told.bucket_interval, ttl: told.worker_ttl, lease: told.lease },
-        interval: told.interval,
-        start_delay: told.start_delay,
-        // A look keeps its own time; this is for one that does not.
-        abandon: told.timeout + told.grace + MonitorSettings::default().abandon / 12,
-        nsg_interval: told.nsg_interval,
-        looks: told.looks,
-        imported: told.imported,
-        feed_poll: told.feed_poll,
-        feed_page: told.feed_page,
-        verify: told.verify,
-        ready_delay: told.ready_delay,
-        ready_within: told.ready_within,
-        emit: told.emit_interval,
-        record: told.record_interval,
-        drain: told.drain,
-        ..MonitorSettings::default()
-    }
-}
-
 /// Both statsd emitters (`contract/monitor.md` §13) and the exposition.
-fn emitters(services: &Services) -> anyhow::Result<Emitters> {
-    Ok(Emitters::new(EmitterParts {
+fn emitters(services: &Services) -> Emitters {
+    Emitters::new(EmitterParts {
         service: services.statsd.monitor(),
         cluster: services.statsd.clusters(),
         clock: Arc::clone(&services.clock),
         registry: services.registry.clone(),
-        detail: services.settings.metrics.detail.word().parse().context("metrics.detail")?,
-    }))
+        detail: services.settings.metrics.detail,
+    })
 }

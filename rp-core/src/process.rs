@@ -1,9 +1,9 @@
-//! What a process has beside its roles: the admin listener, files that are read again, its end.
+//! What a process has beside its roles: logging, signals, the admin listener, files that are read again, its end.
 
 use std::sync::Arc;
 
 use rp_access::Access;
-use rp_config::Settings;
+use rp_config::{Log, Settings};
 use rp_net::tls::ServerTls;
 use rp_runtime::{Admin, Lifecycle, LogControl, Readiness, ShutdownTimeouts, WATCH_PERIOD, Watch};
 
@@ -12,6 +12,21 @@ use crate::{Services, reload};
 /// How long the end of a process takes.
 pub const fn shutdown_timeouts(settings: &Settings) -> ShutdownTimeouts {
     ShutdownTimeouts { leave: settings.limits.leave, drain: settings.limits.drain }
+}
+
+/// Starts logging and follows the signals that end the process.
+///
+/// # Errors
+/// The log filter is wrong, or the signals cannot be followed.
+pub fn begin(log: &Log, timeouts: ShutdownTimeouts) -> anyhow::Result<(LogControl, Lifecycle)> {
+    let control = rp_runtime::start_logging(log)?;
+    Ok((control, Lifecycle::with_signals(timeouts)?))
+}
+
+/// Writes what was taken in and closes the stores: the last step of a process.
+pub async fn close(services: &Services) {
+    services.close().await;
+    tracing::info!("stopped");
 }
 
 /// Serves metrics, health, log filter and profiles, for this machine only. Gives the checks, for a role to add its own.

@@ -41,7 +41,7 @@ pub async fn start(
     let api = frontend.api;
     readiness.add("api", move || {
         let api = api.clone();
-        async move { api.ready().await }
+        async move { api.ready().await.map_err(|error| chain(&error).to_string()) }
     });
     let workers = backend::start(&services, life)?;
     Ok(Provider { listener: frontend.listener, workers, services: Some(services) })
@@ -81,8 +81,7 @@ impl Provider {
             tracing::error!(error = %chain(&error), "the workers failed");
         }
         if let Some(services) = self.services {
-            services.close().await;
-            tracing::info!("stopped");
+            process::close(&services).await;
         }
     }
 }

@@ -13,6 +13,7 @@ use std::sync::{Arc, OnceLock};
 
 use rp_access::{Access, StoreDirectory};
 use rp_audit::{Audit, AuditError, AuditOptions, CheckpointKey};
+use rp_audit_copies::Sinks;
 use rp_azure::Tenants;
 use rp_base::{SharedClock, SharedRandom, SystemClock, SystemRandom};
 use rp_config::{Outage, Settings};
@@ -148,13 +149,13 @@ async fn start_audit(
 ) -> Result<Audit, OpenError> {
     let key = CheckpointKey::open_or_create(&settings.audit.checkpoint_key_file).map_err(OpenError::Audit)?;
     let key = key.with_known(settings.audit.known_keys.clone());
-    let options = AuditOptions {
+    let mut options = AuditOptions {
         checkpoint_period: settings.audit.checkpoint_period,
         spool: (settings.store.outage == Outage::Spool).then(|| settings.audit.spool_file.clone()),
-        sinks: audit_sinks(settings)?,
         retention: settings.audit.retention,
         registry: registry.clone(),
         ..AuditOptions::new(key)
     };
+    options.copies = Some(Arc::new(Sinks::start(&audit_sinks(settings)?, store, clock, &options)));
     Audit::start(Arc::clone(store), Arc::clone(clock), options).await.map_err(OpenError::Audit)
 }

@@ -41,7 +41,7 @@ fn row(line: &str) -> Result<Row> {
 
 pub(crate) struct Package {
     pub(crate) name: String,
-    manifest: PathBuf,
+    pub(crate) manifest: PathBuf,
     /// Of ours, but not for its tests.
     pub(crate) uses: BTreeSet<String>,
 }
@@ -103,6 +103,14 @@ fn no_arrow_points_back() -> Result<()> {
     Ok(())
 }
 
+/// Features that tests add to those of the workspace. Nothing that ships has them (`dependencies.rs`).
+pub(crate) const TEST_FEATURES: [(&str, &str); 2] = [
+    // A clock that stands still.
+    ("tokio", "test-util"),
+    // Every page in every state.
+    ("web", "samples"),
+];
+
 #[test]
 fn lints_and_versions_come_from_the_workspace() -> Result<()> {
     let mut wrong = Vec::new();
@@ -115,7 +123,9 @@ fn lints_and_versions_come_from_the_workspace() -> Result<()> {
         for section in ["dependencies", "dev-dependencies", "build-dependencies"] {
             let table = manifest.get(section).and_then(toml::Value::as_table);
             for (name, dependency) in table.into_iter().flatten() {
-                if !inherited(Some(dependency)) || dependency.get("features").is_some() {
+                let features = dependency.get("features");
+                let adds = features.is_some_and(|features| !only_tests_need(section, name, features));
+                if !inherited(Some(dependency)) || adds {
                     wrong.push(format!("{}: {section}.{name} is not the workspace's", package.name));
                 }
             }
@@ -129,6 +139,15 @@ fn lints_and_versions_come_from_the_workspace() -> Result<()> {
     }
     ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
     Ok(())
+}
+
+/// Whether a crate's tests may add these features to those of the workspace.
+fn only_tests_need(section: &str, dependency: &str, features: &toml::Value) -> bool {
+    let features = features.as_array().map(Vec::as_slice).unwrap_or_default();
+    let known = |feature: &toml::Value| {
+        feature.as_str().is_some_and(|feature| TEST_FEATURES.contains(&(dependency, feature)))
+    };
+    section == "dev-dependencies" && features.iter().all(known)
 }
 
 fn inherited(value: Option<&toml::Value>) -> bool {

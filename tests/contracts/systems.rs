@@ -89,13 +89,14 @@ fn every_named_test_exists() -> Result<()> {
     Ok(())
 }
 
-const FOLDERS: [(&str, &str); 39] = [
+const FOLDERS: [(&str, &str); 42] = [
     ("stories", "tests/stories"),
     ("contracts", "tests/contracts"),
     ("powercut", "tests/powercut"),
     ("rp-access", "rp-core/access"),
     ("rp-api", "rp-core/api"),
-    ("rp-audit", "rp-core/audit"),
+    ("rp-audit", "rp-core/audit/src"),
+    ("rp-audit-copies", "rp-core/audit/copies"),
     ("rp-azure", "rp-core/azure"),
     ("rp-backend", "rp-core/backend"),
     ("rp-base", "rp-core/base"),
@@ -111,7 +112,9 @@ const FOLDERS: [(&str, &str); 39] = [
     ("rp-monitor", "rp-core/monitor"),
     ("rp-net", "rp-core/net"),
     ("rp-observe", "rp-core/observe"),
+    ("rp-openshift", "rp-core/openshift"),
     ("rp-recording", "rp-core/recording"),
+    ("rp-rows", "rp-core/rows"),
     ("rp-runtime", "rp-core/runtime"),
     ("rp-seal", "rp-core/seal"),
     ("rp-simulator-azure", "rp-core/simulator/azure"),

@@ -16,15 +16,11 @@ const WIRING: [&str; 3] = ["rp-core/src", "portal/aro/src", "portal/dev/src"];
 const PORTAL: [&str; 5] =
     ["portal/session/src", "portal/model/src", "portal/api/src", "portal/pages/src", "portal/src"];
 
-/// Circles that are left, as the rooms of each, and why.
-const CIRCLES: [(&str, &[&str], &str); 1] = [(
-    "portal/model/src",
-    &["look", "parts", "ssh", "state"],
-    "the state keeps what was read from clusters and how they are reached, and reading works with the state",
-)];
+/// Crates that know all settings; others take the sections that they go by.
+const WITH_SETTINGS: [&str; 3] = ["rp-core", "aro", "aro-dev"];
 
 /// What makes a service, and the files that may: `Services`, and commands that run without its process.
-const MADE_ONCE: [(&str, &[&str]); 8] = [
+const MADE_ONCE: [(&str, &[&str]); 9] = [
     // `aro monitor once --kubeconfig` needs no settings.
     ("Dialer::new(", &["rp-core/src/services/dialer.rs", "portal/aro/src/monitor_once.rs"]),
     ("Arm::new(", &["rp-core/src/services/azure.rs"]),
@@ -35,6 +31,7 @@ const MADE_ONCE: [(&str, &[&str]); 8] = [
     ("Budget::new(", &["rp-core/src/services/access.rs"]),
     // `aro store restore` notes itself in a trail that no process has open.
     ("Audit::start(", &["rp-core/src/services.rs", "portal/aro/src/store_restore.rs"]),
+    ("Sinks::start(", &["rp-core/src/services.rs"]),
 ];
 
 /// Every source file below a folder, with its text up to its tests.
@@ -97,16 +94,16 @@ fn rooms(folder: &str) -> Result<BTreeMap<String, BTreeSet<String>>> {
     for (path, text) in files {
         let own = room(&root, &path).context("a room")?;
         let named: Vec<&String> =
-            names.iter().filter(|name| **name != own && names_room(&text, name)).collect();
+            names.iter().filter(|name| **name != own && names_item(&text, "crate::", name)).collect();
         rooms.entry(own).or_default().extend(named.into_iter().cloned());
     }
     Ok(rooms)
 }
 
-/// Whether a text says `crate::NAME`, or `crate::{…, NAME…}`.
-fn names_room(text: &str, name: &str) -> bool {
+/// Whether a text says `ROOT::NAME`, or `ROOT::{…, NAME…}`; `root` is with its colons.
+fn names_item(text: &str, root: &str, name: &str) -> bool {
     let is_whole = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
-    text.match_indices("crate::").any(|(at, found)| {
+    text.match_indices(root).any(|(at, found)| {
         let rest = &text[at + found.len()..];
         let Some(list) = rest.strip_prefix('{') else {
             return rest.strip_prefix(name).is_some_and(is_whole);
@@ -135,22 +132,36 @@ fn circle(rooms: &BTreeMap<String, BTreeSet<String>>, from: &str) -> Option<Vec<
 }
 
 #[test]
-fn rooms_form_no_circle_but_those_that_are_listed() -> Result<()> {
+fn rooms_form_no_circle() -> Result<()> {
     for folder in WIRING.iter().chain(&PORTAL) {
         let rooms = rooms(folder)?;
         ensure!(rooms.values().any(|uses| !uses.is_empty()), "{folder}: no room uses another");
-        for (_, listed, why) in CIRCLES.iter().filter(|(of, ..)| of == folder) {
-            for name in *listed {
-                ensure!(circle(&rooms, name).is_some(), "{folder}: {name} is in no circle any more ({why})");
-            }
-        }
         for name in rooms.keys() {
-            let Some(way) = circle(&rooms, name) else { continue };
-            let mut listed = CIRCLES.iter().filter(|(of, ..)| of == folder).map(|(_, listed, _)| listed);
-            let known = listed.any(|listed| way.iter().all(|room| listed.contains(&room.as_str())));
-            ensure!(known, "{folder}: {}", way.join(" → "));
+            let way = circle(&rooms, name).unwrap_or_default();
+            ensure!(way.is_empty(), "{folder}: {}", way.join(" → "));
         }
     }
+    Ok(())
+}
+
+#[test]
+fn only_the_wiring_knows_all_settings() -> Result<()> {
+    let mut wrong = Vec::new();
+    let (wiring, others): (Vec<Package>, Vec<Package>) = packages()?
+        .into_iter()
+        .filter(|package| package.uses.contains("rp-config"))
+        .partition(|package| WITH_SETTINGS.contains(&package.name.as_str()));
+    ensure!(wiring.len() == WITH_SETTINGS.len() && !others.is_empty(), "crates that use rp-config");
+    for package in others {
+        let folder = package.manifest.parent().context("a folder")?.join("src");
+        for (path, text) in sources(folder.to_str().context("a name")?)? {
+            let named = ["Settings", "load", "parse"].map(|name| names_item(&text, "rp_config::", name));
+            if named.contains(&true) {
+                wrong.push(format!("{}: takes all settings; a section is enough", path.display()));
+            }
+        }
+    }
+    ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
     Ok(())
 }
 

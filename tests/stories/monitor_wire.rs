@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
 use rp_base::SystemClock;
+use rp_config::MetricsDetail;
 use rp_documents::ResourceId;
 use rp_metrics::statsd::Socket;
 use rp_metrics::{Registry, Statsd, StatsdOptions};
 use rp_monitor::emit::{ClusterDims, EmitterParts, Emitters};
-use rp_monitor::expose::Detail;
 use rp_monitor::names::ALL;
 use rp_monitor::sample::{Sample, Text};
 use tests_kit::{GENEROUS, part};
@@ -88,7 +88,7 @@ async fn a_socket_gets_every_metric_once_and_as_json() -> Result<()> {
         cluster: start("cluster"),
         clock: clock.clone(),
         registry: registry.clone(),
-        detail: Detail::Fleet,
+        detail: MetricsDetail::Fleet,
     });
     emitters.cluster(&dims(1)?, &everything());
     // Each emitter has a connection of its own.

@@ -144,6 +144,22 @@ fn answer(state: &PortalState, outcome: Result<Elevation, ElevationError>) -> Re
     json(&ElevationView::new(&elevation, state.session.clock.now()))
 }
 
+/// The reason in a body.
+fn reason(bytes: &[u8]) -> Result<Option<String>, Fault> {
+    let asked: ReasonRequest = body(bytes)?;
+    Ok(words(asked.why))
+}
+
+async fn decide(
+    state: &PortalState,
+    user: &CurrentUser,
+    id: &str,
+    approved: bool,
+    why: Option<String>,
+) -> Result<Response, Fault> {
+    answer(state, state.session.access.decide(&user.caller, &parse(id)?, approved, why).await)
+}
+
 /// One elevation: its owner, approvers, auditors and admins.
 pub async fn get(
     State(state): State<PortalState>,
@@ -202,9 +218,9 @@ pub async fn approve(
     Path(id): Path<String>,
     bytes: Bytes,
 ) -> Result<Response, Fault> {
-    let why: ReasonRequest = body(&bytes)?;
+    let why = reason(&bytes)?;
     user.require_fresh(&state.session, &context.came_from)?;
-    answer(&state, state.session.access.decide(&user.caller, &parse(&id)?, true, words(why.why)).await)
+    decide(&state, &user, &id, true, why).await
 }
 
 /// Refuses a request.
@@ -214,8 +230,7 @@ pub async fn refuse(
     Path(id): Path<String>,
     bytes: Bytes,
 ) -> Result<Response, Fault> {
-    let why: ReasonRequest = body(&bytes)?;
-    answer(&state, state.session.access.decide(&user.caller, &parse(&id)?, false, words(why.why)).await)
+    decide(&state, &user, &id, false, reason(&bytes)?).await
 }
 
 /// Ends an elevation, or withdraws a request.
@@ -225,8 +240,8 @@ pub async fn end(
     Path(id): Path<String>,
     bytes: Bytes,
 ) -> Result<Response, Fault> {
-    let why: ReasonRequest = body(&bytes)?;
-    answer(&state, state.session.access.end_elevation(&user.caller, &parse(&id)?, words(why.why)).await)
+    let why = reason(&bytes)?;
+    answer(&state, state.session.access.end_elevation(&user.caller, &parse(&id)?, why).await)
 }
 
 #[derive(Debug, Deserialize)]

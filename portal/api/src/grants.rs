@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
-use http::StatusCode;
+use portal_model::access_kinds::AccessKind;
 use portal_model::grant_fields::{parse, rights, words};
 use portal_model::grant_search::{GrantStateFilter, Search};
 use portal_model::state::PortalState;
@@ -329,24 +329,30 @@ struct IssueGrantResponse<'a> {
 /// The validated grant request.
 async fn issue_request(
     state: &PortalState,
-    kind: GrantKind,
+    access: &AccessKind,
     id: &ResourceId,
     asked: NewGrant,
 ) -> Result<IssueRequest, Fault> {
-    let shell = matches!(kind, GrantKind::Ssh | GrantKind::Tunnel);
-    let wanted = match asked.rights.as_deref() {
+    let kind = access.kind;
+    let wanted = match (access.fixed_rights(), asked.rights.as_deref()) {
         // A shell always has write rights, whatever the request names.
-        _ if shell => Rights::Write,
-        None => Rights::Read,
-        Some(name) => rights(name).ok_or_else(|| Fault::bad_input("rights are read, write or admin"))?,
+        (Some(fixed), _) => fixed,
+        (None, None) => Rights::Read,
+        (None, Some(name)) => {
+            rights(name).ok_or_else(|| Fault::bad_input("rights are read, write or admin"))?
+        }
     };
     let destinations = match kind {
         GrantKind::Tunnel => portal_model::tunnels::destinations(state, id, &asked.destinations).await?,
-        GrantKind::Ssh => portal_model::ssh::destinations(&asked.destinations).map_err(Fault::bad_input)?,
+        GrantKind::Ssh => portal_model::ssh::destinations(&asked.destinations)
+            .map_err(|error| Fault::bad_input(error.to_string()))?,
         _ => Vec::new(),
     };
     let machine = match asked.machine.filter(|_| kind == GrantKind::Ssh) {
-        Some(name) => Some(portal_model::ssh::parts(state)?.name(id, &name).await.map_err(Fault::bad_input)?),
+        Some(name) => {
+            let name = state.ssh()?.name(id, &name).await;
+            Some(name.map_err(|error| Fault::bad_input(error.to_string()))?)
+        }
         None => None,
     };
     Ok(IssueRequest {
@@ -366,35 +372,22 @@ pub async fn create(
     bytes: Bytes,
 ) -> Result<Response, Fault> {
     let asked: NewGrant = body(&bytes)?;
-    let kind = match asked.kind.as_str() {
-        "kubeconfig" => GrantKind::Kubeconfig,
-        "metrics" => GrantKind::Metrics,
-        "page" => GrantKind::Page,
-        "tunnel" => GrantKind::Tunnel,
-        "ssh" => GrantKind::Ssh,
-        _ => return Err(Fault::bad_input("kind is kubeconfig, metrics, page, ssh or tunnel")),
-    };
+    let access = AccessKind::by_api(&asked.kind)
+        .ok_or_else(|| Fault::bad_input("kind is kubeconfig, metrics, page, ssh or tunnel"))?;
     let target =
         asked.target.as_deref().ok_or_else(|| Fault::bad_input("target is the resource ID of a cluster"))?;
     let target = ResourceId::parse(target).map_err(|error| Fault::bad_input(error.to_string()))?;
     let entry = state.model.index.snapshot().get(&target).cloned().ok_or_else(Fault::no_cluster)?;
-    let plugin = asked.plugin && matches!(kind, GrantKind::Kubeconfig | GrantKind::Ssh);
-    let ask = issue_request(&state, kind, &entry.id, asked).await?;
+    let plugin = asked.plugin && matches!(access.kind, GrantKind::Kubeconfig | GrantKind::Ssh);
+    let ask = issue_request(&state, access, &entry.id, asked).await?;
     let issued =
         state.session.access.issue(&user.caller, ask).await.map_err(|error| refusals::issue(&error))?;
-    let urls = &state.session.site.urls;
-    let door = match kind {
-        GrantKind::Kubeconfig => Some("kubeconfig/proxy"),
-        GrantKind::Metrics => Some("prometheus"),
-        GrantKind::Tunnel => Some("tunnel"),
-        _ => None,
-    };
-    let server = |door| format!("{}{}/{door}", urls.proxy.origin().ascii_serialization(), entry.id.key());
+    let server = access.address(&state, &entry.id);
     json(&IssueGrantResponse {
         grant: summary(&issued.grant, state.session.clock.now()),
         token: (!plugin).then(|| issued.token.expose().as_str()),
-        server: door.map(server),
-        ca: door.and(urls.ca_pem.as_deref()),
+        ca: server.as_ref().and(state.session.site.urls.ca_pem.as_deref()),
+        server,
     })
 }
 
@@ -411,10 +404,7 @@ pub async fn token(
     Path(id): Path<String>,
 ) -> Result<Response, Fault> {
     let access = &state.session.access;
-    let renewed = access.renew(&parse(&id)?, &user.caller, access.policy().renew_life).await;
+    let renewed = access.renew(&parse(&id)?, &user.caller, access.policy().access.renew_life).await;
     let issued = renewed.map_err(|error| refusals::renew(&error))?;
-    let mut response =
-        json(&GrantTokenResponse { token: issued.token.expose(), not_after: issued.grant.not_after })?;
-    *response.status_mut() = StatusCode::OK;
-    Ok(response)
+    json(&GrantTokenResponse { token: issued.token.expose(), not_after: issued.grant.not_after })
 }

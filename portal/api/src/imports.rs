@@ -3,7 +3,6 @@
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::response::Response;
-use http::StatusCode;
 use portal_model::imports::{ImportRequest, forget, import, store};
 use portal_model::state::PortalState;
 use portal_session::fault::Fault;
@@ -14,7 +13,7 @@ use rp_documents::imported::CredentialKind;
 use rp_documents::{ImportedCluster, ResourceId};
 use serde::Serialize;
 
-use crate::answer::Items;
+use crate::answer::{Items, created, removed};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -73,9 +72,7 @@ pub async fn create(
         )
     })?;
     let cluster = import(&state, &user, ask).await?;
-    let mut response = json(&ImportView::from(cluster))?;
-    *response.status_mut() = StatusCode::CREATED;
-    Ok(response)
+    created(&ImportView::from(cluster))
 }
 
 /// Removes an import: 204.
@@ -85,7 +82,5 @@ pub async fn remove(
     Path(name): Path<String>,
 ) -> Result<Response, Fault> {
     forget(&state, &user, &name).await?;
-    let mut response = Response::default();
-    *response.status_mut() = StatusCode::NO_CONTENT;
-    Ok(response)
+    Ok(removed())
 }

@@ -98,7 +98,7 @@ async fn give(state: &PortalState, context: &Context, agreed: Consent) -> Result
     let roles = policy.roles_of(&user.person.groups);
     let from = context.from.to_string();
     let ask = IssueRequest {
-        life: Some(state.session.sign_in.rules.cli_life.min(policy.longest(Rights::Read))),
+        life: Some(policy.access.cli_life.min(policy.longest(Rights::Read))),
         auth_time: user.auth_time,
         ..IssueRequest::new(GrantKind::Cli, None, Rights::Read, format!("aro login from {from}"))
     };

@@ -15,7 +15,7 @@ use rp_database::{Draft, Expect, StoreError};
 use rp_documents::{Collection, ResourceId, Role, SavedQuery, Side, Unknown};
 use serde::{Deserialize, Serialize};
 
-use crate::answer::{Items, body};
+use crate::answer::{Items, body, created, removed};
 
 /// Queries that one person may keep.
 const MOST_OWN: usize = 200;
@@ -139,9 +139,7 @@ pub async fn create(
         .create(Collection::SavedQueries, draft)
         .await
         .map_err(|error| Fault::store(&error))?;
-    let mut response = json(&to_view(saved, &user))?;
-    *response.status_mut() = StatusCode::CREATED;
-    Ok(response)
+    created(&to_view(saved, &user))
 }
 
 /// `DELETE {id}`: one's own; an admin anybody's. Once gone, 404.
@@ -174,9 +172,7 @@ pub async fn remove(
         Ok(()) | Err(StoreError::Gone { .. } | StoreError::Stale { .. }) => {}
         Err(error) => return Err(Fault::store(&error)),
     }
-    let mut response = Response::default();
-    *response.status_mut() = StatusCode::NO_CONTENT;
-    Ok(response)
+    Ok(removed())
 }
 
 fn query(text: &str) -> Result<String, Fault> {

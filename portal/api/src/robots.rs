@@ -5,7 +5,6 @@ use std::time::Duration;
 use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
-use http::StatusCode;
 use portal_model::grant_fields::{kinds, rights, words};
 use portal_model::state::PortalState;
 use portal_session::context::Ctx;
@@ -20,7 +19,7 @@ use rp_documents::robot::Scope;
 use rp_documents::{ResourceId, Revocation, Rights, Robot};
 use serde::{Deserialize, Serialize};
 
-use crate::answer::{Items, Owner, ReasonRequest, body};
+use crate::answer::{Items, Owner, ReasonRequest, body, created};
 use crate::grants::{RevokedResponse, state_name};
 
 #[derive(Serialize)]
@@ -162,13 +161,11 @@ pub async fn create(
     };
     let made = state.session.access.create_robot(&user.caller, ask).await;
     let (robot, issued) = made.map_err(|error| refusals::robot(&error))?;
-    let mut response = json(&RobotTokenResponse {
+    created(&RobotTokenResponse {
         robot: Some(details(&robot, state.session.clock.now())),
         token: issued.token.expose(),
         not_after: issued.grant.not_after,
-    })?;
-    *response.status_mut() = StatusCode::CREATED;
-    Ok(response)
+    })
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -4,7 +4,6 @@ use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use portal_model::host_keys::{TrustKeyRequest, trust};
-use portal_model::ssh;
 use portal_model::state::PortalState;
 use portal_session::context::Ctx;
 use portal_session::fault::Fault;
@@ -34,7 +33,7 @@ struct BastionView<'a> {
 
 /// The bastion's address.
 pub async fn bastion(State(state): State<PortalState>, user: CurrentUser) -> Result<Response, Fault> {
-    let parts = ssh::parts(&state)?;
+    let parts = state.ssh()?;
     json(&BastionView {
         host: &parts.host,
         port: parts.port,
@@ -59,7 +58,7 @@ struct MachineView<'a> {
 /// The machines that people may sign in to, masters first.
 pub async fn machines(State(state): State<PortalState>, Path(path): ClusterPath) -> Result<Response, Fault> {
     let id = known_cluster(&state, &path)?;
-    let machines = ssh::parts(&state)?.list(&id).await?;
+    let machines = state.ssh()?.list(&id).await?;
     let items: Vec<MachineView<'_>> = machines
         .iter()
         .map(|machine| {
@@ -120,7 +119,7 @@ impl From<HostKey> for HostKeyView {
 /// What is known of a cluster's machines.
 pub async fn host_keys(State(state): State<PortalState>, Path(path): ClusterPath) -> Result<Response, Fault> {
     let id = known_cluster(&state, &path)?;
-    let listed = ssh::parts(&state)?.host_keys.list(&id).await.map_err(|error| Fault::store(&error))?;
+    let listed = state.ssh()?.host_keys.list(&id).await.map_err(|error| Fault::store(&error))?;
     let items: Vec<HostKeyView> = listed.into_iter().map(HostKeyView::from).collect();
     json(&Items { total: Some(items.len()), items, next: None })
 }
@@ -165,7 +164,7 @@ pub async fn certificate(
     Path(id): Path<String>,
     bytes: Bytes,
 ) -> Result<Response, Fault> {
-    let parts = ssh::parts(&state)?;
+    let parts = state.ssh()?;
     let asked: CertificateRequest = body(&bytes)?;
     let id = portal_model::grant_fields::parse(&id)?;
     let key = person_key(&asked.public_key, parts.keys.fips())

@@ -4,7 +4,6 @@
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::response::Response;
-use http::StatusCode;
 use portal_model::state::PortalState;
 use portal_model::views::{drop_view, keep};
 use portal_session::fault::Fault;
@@ -14,7 +13,7 @@ use rp_base::{Id, Timestamp};
 use rp_documents::SavedView;
 use serde::Serialize;
 
-use crate::answer::{Items, body};
+use crate::answer::{Items, body, created, removed};
 
 const MOST_SHOWN: usize = 500;
 
@@ -62,9 +61,7 @@ pub async fn create(
     bytes: Bytes,
 ) -> Result<Response, Fault> {
     let saved = keep(&state, &user, body(&bytes)?).await?;
-    let mut response = json(&to_view(&saved, &user))?;
-    *response.status_mut() = StatusCode::CREATED;
-    Ok(response)
+    created(&to_view(&saved, &user))
 }
 
 /// `DELETE {id}`: one's own; an admin anybody's. Once gone, 404.
@@ -74,7 +71,5 @@ pub async fn remove(
     Path(id): Path<String>,
 ) -> Result<Response, Fault> {
     drop_view(&state, &user, &id).await?;
-    let mut response = Response::default();
-    *response.status_mut() = StatusCode::NO_CONTENT;
-    Ok(response)
+    Ok(removed())
 }

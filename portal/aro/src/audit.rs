@@ -13,6 +13,7 @@ use rp_config::Settings;
 use serde_json::Value;
 
 use crate::config_args::ConfigArgs;
+use crate::output::print_json;
 
 /// The longest line that is read; an entry is far shorter.
 const LONGEST: u64 = 2 << 20;
@@ -136,7 +137,7 @@ fn show(verdict: &Verdict, format: VerdictFormat) -> anyhow::Result<()> {
     if format == VerdictFormat::Json {
         let mut value = serde_json::to_value(verdict)?;
         value["intact"] = verdict.is_intact().into();
-        println!("{}", serde_json::to_string_pretty(&value)?);
+        print_json(serde_json::to_string_pretty(&value)?);
         return Ok(());
     }
     let Verdict { writers, entries, checkpoints, tombstones, retired, .. } = verdict;

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::config_args::ConfigArgs;
 use crate::control::Client;
-use crate::output::print_line;
+use crate::output::{print_json, print_line};
 
 /// Between two looks at a sealing again.
 const LOOK: Duration = Duration::from_millis(300);
@@ -116,7 +116,7 @@ async fn reseal(client: &Client) -> anyhow::Result<()> {
         let progress: Progress = serde_json::from_value(progress).context("the answer has another form")?;
         print_progress(&progress);
         if progress.done {
-            print_line(&serde_json::to_string(&progress)?);
+            print_json(serde_json::to_string(&progress)?);
             let left: u64 = progress.left.values().sum();
             ensure!(left == 0, "{left} values could not be sealed again; the log of the process names them");
             return Ok(());

@@ -14,6 +14,7 @@ pub mod monitor_once;
 mod output;
 mod portal_parts;
 pub mod print;
+mod proxy_front;
 mod proxy_parts;
 pub mod proxy_role;
 pub mod proxy_tools;

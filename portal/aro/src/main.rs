@@ -9,7 +9,7 @@ use aro::config_args::ConfigArgs;
 use aro::{api, audit, keys, monitor_once, print, proxy_role, proxy_tools, serve, ssh, store};
 use clap::{CommandFactory as _, Parser as _};
 use rp_config::{Log, LogFormat, needs};
-use rp_core::process::shutdown_timeouts;
+use rp_core::process::{self, shutdown_timeouts};
 use rp_core::{Services, monitor, provider};
 use rp_runtime::{Lifecycle, ShutdownTimeouts};
 
@@ -108,8 +108,9 @@ fn print_text(text: &str) {
 
 /// The lifecycle of a role without settings.
 fn default_lifecycle() -> anyhow::Result<Lifecycle> {
-    rp_runtime::start_logging(&Log { level: "info".to_owned(), format: LogFormat::Text })?;
-    Ok(Lifecycle::with_signals(ShutdownTimeouts { leave: Duration::ZERO, drain: DRAIN })?)
+    let log = Log { level: "info".to_owned(), format: LogFormat::Text };
+    let (_, life) = process::begin(&log, ShutdownTimeouts { leave: Duration::ZERO, drain: DRAIN })?;
+    Ok(life)
 }
 
 async fn run_serve(args: &ConfigArgs, replica: bool) -> anyhow::Result<()> {
@@ -117,8 +118,7 @@ async fn run_serve(args: &ConfigArgs, replica: bool) -> anyhow::Result<()> {
     if replica {
         serve::needs_postgres(&settings)?;
     }
-    let log = rp_runtime::start_logging(&settings.log)?;
-    let life = Lifecycle::with_signals(shutdown_timeouts(&settings))?;
+    let (log, life) = process::begin(&settings.log, shutdown_timeouts(&settings))?;
     let services = Services::open(&settings).await?;
     let extras = serve::ServeOptions { replica, ..serve::ServeOptions::default() };
     serve::start(services, &life, Some(log), extras).await?.finished().await;
@@ -127,9 +127,8 @@ async fn run_serve(args: &ConfigArgs, replica: bool) -> anyhow::Result<()> {
 
 async fn run_monitor(args: &ConfigArgs) -> anyhow::Result<()> {
     let settings = args.settings(&[])?;
-    let log = rp_runtime::start_logging(&settings.log)?;
     let timeouts = ShutdownTimeouts { leave: Duration::ZERO, drain: settings.monitor.drain };
-    let life = Lifecycle::with_signals(timeouts)?;
+    let (log, life) = process::begin(&settings.log, timeouts)?;
     let started = async { monitor::start(Services::open(&settings).await?, &life, Some(log)).await };
     log_failed_start(started.await)?.finished().await;
     Ok(())
@@ -137,8 +136,7 @@ async fn run_monitor(args: &ConfigArgs) -> anyhow::Result<()> {
 
 async fn run_rp(args: &ConfigArgs) -> anyhow::Result<()> {
     let settings = args.settings(needs::RP)?;
-    let log = rp_runtime::start_logging(&settings.log)?;
-    let life = Lifecycle::with_signals(shutdown_timeouts(&settings))?;
+    let (log, life) = process::begin(&settings.log, shutdown_timeouts(&settings))?;
     let started = async {
         let services = Services::open(&settings).await?;
         let door = ssh::ssh_endpoint(&services).await?;
@@ -151,8 +149,7 @@ async fn run_rp(args: &ConfigArgs) -> anyhow::Result<()> {
 async fn run_proxy(args: &ConfigArgs) -> anyhow::Result<()> {
     let settings = args.settings(needs::PROXY)?;
     serve::needs_postgres(&settings)?;
-    let log = rp_runtime::start_logging(&settings.log)?;
-    let life = Lifecycle::with_signals(shutdown_timeouts(&settings))?;
+    let (log, life) = process::begin(&settings.log, shutdown_timeouts(&settings))?;
     let services = Services::open(&settings).await?;
     proxy_role::start(services, &life, Some(log)).await?.finished().await;
     Ok(())

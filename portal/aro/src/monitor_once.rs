@@ -27,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config_args::ConfigArgs;
 use crate::control::Client;
 use crate::monitor_look::{InspectionRequest, NotFound, look, options};
+use crate::output::print_json;
 
 #[derive(Debug, Args)]
 #[command(
@@ -109,7 +110,7 @@ fn print_error(text: &str) {
 fn print(report: &Report, format: OnceFormat) -> anyhow::Result<()> {
     match format {
         OnceFormat::Table => print!("{}", report.table()),
-        OnceFormat::Json => println!("{}", serde_json::to_string_pretty(report)?),
+        OnceFormat::Json => print_json(serde_json::to_string_pretty(report)?),
         OnceFormat::Yaml => {
             print!("{}", serde_saphyr::to_string(report).context("it cannot be written as YAML")?);
         }

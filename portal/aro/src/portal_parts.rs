@@ -7,14 +7,14 @@ use portal_model::live_limits::LiveLimits;
 use portal_model::parts::{ClusterAccess, PortalParts};
 use portal_model::state::PortalState;
 use portal_model::vms::VmSource;
-use portal_session::config::{AssertionAudience, ClientAuth, GroupsSource, OidcConfig, SessionRules};
+use portal_session::config::{AssertionAudience, ClientAuth, OidcConfig};
 use portal_session::run_books::RunBooks;
 use portal_session::site::{Link, Site, Urls};
 use portal_session::state::SignInParts;
 use proxy::ApiProxy;
-use proxy::terminal::{Shells, TerminalOptions, TerminalParts, Terminals};
+use proxy::terminal::{Shells, TerminalParts, Terminals};
 use rp_access::Access;
-use rp_config::{GroupSource, OidcCredential, Settings};
+use rp_config::{OidcCredential, Settings};
 use rp_core::files::read;
 use rp_core::{Services, VERSION};
 use rp_observe::{ObserveLimits, Observer, ObserverParts};
@@ -40,7 +40,7 @@ pub(crate) async fn portal(
         metrics: services.registry.clone(),
         site: site(settings, simulated)?,
         clusters,
-        sign_in: SignInParts { oidc: oidc(settings)?, sessions: session_rules(settings), exchange: None },
+        sign_in: SignInParts { oidc: oidc(settings)?, sessions: settings.session.clone(), exchange: None },
         vm_states: machines(services),
         live: LiveLimits {
             pages: settings.limits.live_pages,
@@ -118,7 +118,6 @@ pub(crate) fn terminals(
     shells: Shells,
     life: &Lifecycle,
 ) -> Terminals {
-    let settings = &services.settings.terminal;
     Terminals::new(TerminalParts {
         access: Arc::clone(access),
         api: Arc::clone(api),
@@ -127,12 +126,7 @@ pub(crate) fn terminals(
         clock: Arc::clone(&services.clock),
         random: Arc::clone(&services.random),
         registry: services.registry.clone(),
-        options: TerminalOptions {
-            grace: settings.grace,
-            most: settings.most,
-            idle: settings.idle,
-            watch: settings.watch,
-        },
+        settings: services.settings.terminal.clone(),
         cut: life.cutting(),
     })
 }
@@ -144,17 +138,6 @@ fn region_link(portal: &url::Url, settings: &Settings, name: &str) -> Option<Lin
     let mut url = portal.clone();
     url.set_host(Some(&host)).ok()?;
     Some(Link { text: name.to_owned(), url: url.to_string() })
-}
-
-fn session_rules(settings: &Settings) -> SessionRules {
-    SessionRules {
-        idle: settings.session.idle,
-        absolute: settings.session.max_age,
-        revalidate: settings.session.revalidate,
-        alarm_after: settings.session.alarm_after,
-        backchannel_ends_grants: settings.session.backchannel_ends_grants,
-        cli_life: settings.access.cli_life,
-    }
 }
 
 fn oidc(settings: &Settings) -> anyhow::Result<OidcConfig> {
@@ -175,19 +158,7 @@ fn oidc(settings: &Settings) -> anyhow::Result<OidcConfig> {
     let ca_pem = options.ca_file.as_deref().map(read).transpose()?;
     // Providers compare the issuer as text: no slash at its end unless a path has one.
     let issuer = oidc.issuer.as_str().trim_end_matches('/');
-    Ok(OidcConfig {
-        scopes: options.scopes.iter().filter(|scope| *scope != "openid").cloned().collect(),
-        identity_claim: options.identity_claim.clone(),
-        groups_claim: options.groups_claim.clone(),
-        groups_source: match &options.groups_from {
-            GroupSource::Token => GroupsSource::Token,
-            GroupSource::Userinfo => GroupsSource::Userinfo,
-            GroupSource::Address(url) => GroupsSource::Address(url.clone()),
-        },
-        api_audience: options.api_audience.clone(),
-        ca_pem,
-        ..OidcConfig::new(issuer, &oidc.client_id, auth)
-    })
+    Ok(OidcConfig { ca_pem, options: options.clone(), ..OidcConfig::new(issuer, &oidc.client_id, auth) })
 }
 
 /// The CA that kubeconfigs carry; `None` when clients trust it anyway.

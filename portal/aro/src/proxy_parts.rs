@@ -6,14 +6,14 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use proxy::ApiProxy;
 use proxy::api::{ApiProxyParts, Timeouts};
-use proxy::prom::{MetricsApi, MetricsApiParts, Prom, PromLimits, PromParts};
+use proxy::prom::{MetricsApi, MetricsApiParts, Prom, PromParts};
 use proxy::tunnel_endpoint::{Destinations, TunnelApi, TunnelApiParts};
 use rp_access::Access;
 use rp_config::Settings;
 use rp_core::Services;
 use rp_documents::ResourceId;
 use rp_net::tls::{ClientAuth, ServerFiles, ServerTls};
-use rp_prometheus::{Limits, Options, Prometheus, UpstreamAddress};
+use rp_prometheus::{Options, Prometheus, UpstreamAddress};
 use rp_recording::Recordings;
 use rp_runtime::Lifecycle;
 
@@ -78,8 +78,6 @@ pub(crate) fn metrics_api(services: &Services, access: &Arc<Access>, prom: Prom)
 /// A way cannot be used, or the clusters cannot be read.
 pub(crate) async fn prom(services: &Services) -> anyhow::Result<Prom> {
     let told = &services.settings.prometheus;
-    let limits =
-        |time: Duration| Limits { time, series: told.series, drawn: told.drawn, bytes: told.answer_bytes };
     let prometheus = Prometheus::new(Options {
         dialer: services.dialer.clone(),
         clock: Arc::clone(&services.clock),
@@ -96,13 +94,7 @@ pub(crate) async fn prom(services: &Services) -> anyhow::Result<Prom> {
         directory: services.directory().await?,
         audit: services.audit.clone(),
         clock: Arc::clone(&services.clock),
-        limits: PromLimits {
-            // The portal answers every request within 30 s.
-            pages: limits(told.page_time.min(Duration::from_secs(25))),
-            tools: limits(told.tool_time),
-            fleet: limits(told.fleet_time.min(Duration::from_secs(60))),
-            parallel: told.parallel,
-        },
+        settings: told.clone(),
     }))
 }
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use rp_azure::{BlobAccess, BlobStore};
-use rp_config::{BlobCredential, RecordingPolicy, RecordingStorage, Settings};
+use rp_config::{BlobCredential, RecordingStorage, Settings};
 use rp_core::Services;
-use rp_recording::{DiskStorage, Options, Policy, RecordingParts, Recordings, SharedStorage};
+use rp_recording::{DiskStorage, Options, RecordingParts, Recordings, SharedStorage};
 use rp_recording_blobs::BlobStorage;
 use rp_runtime::Lifecycle;
 
@@ -25,11 +25,6 @@ pub(crate) async fn recordings(services: &Services, life: &Lifecycle) -> anyhow:
     let settings = &services.settings;
     let told = &settings.recording;
     let Some(home) = &told.home else { return Ok(Recordings::off()) };
-    let policy = match told.rules.policy {
-        RecordingPolicy::Required => Policy::Required,
-        RecordingPolicy::Wanted => Policy::Wanted,
-        RecordingPolicy::Off => Policy::Off,
-    };
     let recordings = Recordings::new(RecordingParts {
         store: Arc::clone(&services.store),
         keyring: services.keyring.clone(),
@@ -38,13 +33,7 @@ pub(crate) async fn recordings(services: &Services, life: &Lifecycle) -> anyhow:
         random: Arc::clone(&services.random),
         storage: storage(services, home).await.context("[recording]")?,
         registry: services.registry.clone(),
-        options: Options {
-            policy,
-            input: told.rules.input,
-            keep: told.rules.keep,
-            pages: pages(settings),
-            ..Options::default()
-        },
+        options: Options { rules: told.rules.clone(), pages: pages(settings) },
     });
     let (swept, stopping) = (recordings.clone(), life.stopping());
     tokio::spawn(async move {

@@ -7,11 +7,11 @@ use portal_model::ssh::SshParts;
 use proxy::ssh::host_keys::HostKeys;
 use proxy::ssh::keys::{KeyParts, ServiceKeys};
 use proxy::ssh::machines::ClusterMachines;
-use proxy::ssh::{Bastion, BastionParts, LegParts, Legs, SshLimits};
+use proxy::ssh::{Bastion, BastionParts, LegParts, Legs};
 use rp_access::Access;
 use rp_base::chain;
 use rp_config::Settings;
-use rp_core::{Services, listener_limits};
+use rp_core::Services;
 use rp_frontend::SshEndpoint;
 use rp_net::Origins;
 use rp_net::listen::Stop;
@@ -30,7 +30,7 @@ pub struct MachineAccess {
 
 /// Builds it from the settings.
 pub fn machine_access(services: &Services) -> MachineAccess {
-    let (dialer, settings) = (services.dialer.clone(), &services.settings.ssh);
+    let dialer = services.dialer.clone();
     let machines = ClusterMachines::remembering(dialer.clone(), Arc::clone(&services.store));
     let (store, clock) = (Arc::clone(&services.store), Arc::clone(&services.clock));
     let host_keys = HostKeys::new(store, dialer.clone(), Arc::clone(&clock));
@@ -39,10 +39,7 @@ pub fn machine_access(services: &Services) -> MachineAccess {
         host_keys: Arc::clone(&host_keys),
         dialer,
         clock,
-        fips: settings.fips,
-        modern: settings.modern_machines,
-        keepalive: settings.keepalive,
-        within: settings.connect_time,
+        settings: services.settings.ssh.clone(),
     });
     MachineAccess { legs, machines, host_keys }
 }
@@ -107,7 +104,6 @@ impl Ssh {
     ) -> anyhow::Result<Option<JoinHandle<()>>> {
         let Some(listener) = self.listener else { return Ok(None) };
         let settings = &services.settings;
-        let limits = &settings.ssh;
         let bastion = Bastion::new(BastionParts {
             access: Arc::clone(access),
             directory: Arc::clone(&self.parts.directory),
@@ -117,14 +113,9 @@ impl Ssh {
             clock: Arc::clone(&services.clock),
             random: Arc::clone(&services.random),
             registry: services.registry.clone(),
-            limits: SshLimits {
-                door: listener_limits::ssh(settings),
-                channels: limits.max_channels,
-                login: limits.login_time,
-                tries: limits.tries,
-                keepalive: limits.keepalive,
-                idle: settings.terminal.idle,
-            },
+            settings: settings.ssh.clone(),
+            limits: settings.limits.clone(),
+            idle: settings.terminal.idle,
             names: vec![self.parts.host.clone()],
             host: self.parts.host,
             origins: Arc::new(Origins {
@@ -160,13 +151,11 @@ fn is_known(settings: &Settings) -> bool {
 }
 
 async fn keys(services: &Services) -> anyhow::Result<ServiceKeys> {
-    let settings = &services.settings.ssh;
     let parts = KeyParts {
         store: Arc::clone(&services.store),
         keyring: services.keyring.clone(),
         clock: Arc::clone(&services.clock),
-        fips: settings.fips,
-        files: settings.key_files.clone(),
+        settings: services.settings.ssh.clone(),
     };
     ServiceKeys::open(&parts).await.context("[ssh]")
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::config_args::ConfigArgs;
 use crate::control::Client;
-use crate::output::print_line;
+use crate::output::print_json;
 use crate::{store_copy, store_restore};
 
 #[derive(Debug, Subcommand)]
@@ -60,7 +60,7 @@ pub async fn run(verb: StoreVerb) -> anyhow::Result<()> {
         StoreVerb::Get { collection, id, config } => {
             let query = query(&[("collection", &collection), ("id", &id)]);
             let found = client(&config)?.get(&format!("/store/document?{query}")).await?;
-            print_line(&serde_json::to_string_pretty(&found)?);
+            print_json(serde_json::to_string_pretty(&found)?);
             Ok(())
         }
         StoreVerb::List { collection, partition, limit, config } => {
@@ -78,7 +78,7 @@ async fn backup(file: &Path, client: &Client) -> anyhow::Result<()> {
     let done = client.post("/store/backup", &json!({ "file": file })).await?;
     let files = done.get("files").and_then(Value::as_array).context("the answer has another form")?;
     ensure!(!files.is_empty(), "nothing was written");
-    files.iter().for_each(|file| print_line(&file.to_string()));
+    files.iter().for_each(|file| print_json(file.to_string()));
     Ok(())
 }
 
@@ -97,7 +97,7 @@ async fn list(
         pairs.extend(from.as_deref().map(|from| ("continue", from)));
         let page = client.get(&format!("/store/documents?{}", query(&pairs))).await?;
         let items = page.get("items").and_then(Value::as_array).context("the answer has another form")?;
-        items.iter().take(left).for_each(|item| print_line(&item.to_string()));
+        items.iter().take(left).for_each(|item| print_json(item.to_string()));
         left -= items.len().min(left);
         from = page.get("continue").and_then(Value::as_str).map(str::to_owned);
         if from.is_none() {

@@ -178,7 +178,7 @@ fn parse(path: &Path) -> Result<Value, CliError> {
 /// A kubeconfig as a file's text.
 pub(crate) fn written(config: &Value, format: Format) -> Result<String, CliError> {
     match format {
-        Format::Json => Ok(format!("{config:#}\n")),
+        Format::Json => Ok(rp_base::text::terminal_json(format!("{config:#}\n"))),
         Format::Table | Format::Yaml | Format::Csv | Format::Name => {
             serde_saphyr::to_string(config).map_err(|_| CliError::Answer("it cannot be written as YAML"))
         }

@@ -56,13 +56,18 @@ impl Output {
         let text = match format {
             Format::Table => table(value),
             // Indented and with a newline at the end, as kubectl does.
-            Format::Json => format!("{value:#}\n"),
+            Format::Json => text::terminal_json(format!("{value:#}\n")),
             Format::Csv => return Err(CliError::Usage("this verb writes no CSV".to_owned())),
             Format::Name => return Err(CliError::Usage("this verb writes no names alone".to_owned())),
             Format::Yaml => serde_saphyr::to_string(value)
                 .map_err(|_| CliError::Answer("it cannot be written as YAML"))?,
         };
         self.raw(&text)
+    }
+
+    /// A value as one line of JSON.
+    pub(crate) fn json_line(&mut self, value: &Value) -> Result<(), CliError> {
+        self.raw(&text::terminal_json(format!("{value}\n")))
     }
 
     /// A remark for the person; write errors are ignored.
@@ -89,7 +94,7 @@ impl Output {
         if format == Format::Json
             && let Ok(line) = serde_json::to_string(&refusal)
         {
-            let _ = writeln!(self.notes, "{line}");
+            let _ = writeln!(self.notes, "{}", text::terminal_json(line));
             return;
         }
         self.note(&format!("error: {} ({})", refusal.message, refusal.code));

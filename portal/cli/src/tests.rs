@@ -228,6 +228,21 @@ async fn every_failure_has_its_exit_code() {
 }
 
 #[test]
+fn json_steers_no_terminal() {
+    let answer = Buffer::default();
+    let mut out = Output::with_writers(Box::new(answer.clone()), Box::new(Buffer::default()));
+    let value = json!({"name": "a\u{9b}2Jé"});
+    out.value(Format::Json, &value, |_| String::new()).unwrap();
+    out.value(Format::Yaml, &value, |_| String::new()).unwrap();
+    out.json_line(&value).unwrap();
+    let text = answer.text();
+    assert!(!text.contains('\u{9b}') && text.contains('é'), "{text:?}");
+    let line = text.lines().last().unwrap();
+    assert_eq!(line, r#"{"name":"a\u009b2Jé"}"#);
+    assert_eq!(serde_json::from_str::<Value>(line).unwrap(), value);
+}
+
+#[test]
 fn reads_lives() {
     assert_eq!(seconds("90"), Ok(90));
     assert_eq!(seconds("30m"), Ok(1800));

@@ -8,6 +8,7 @@ use axum::routing::post;
 use axum::{Json, Router};
 use http::{HeaderMap, StatusCode, header};
 use portal_model::state::PortalState;
+use rp_base::chain;
 use rp_documents::Person;
 use rp_runtime::Lifecycle;
 use rp_simulator_oidc::OidcProvider;
@@ -44,7 +45,7 @@ pub(crate) fn start(
     tokio::spawn(async move {
         let served = axum::serve(tcp, app).with_graceful_shutdown(stop.cancelled_owned()).await;
         if let Err(error) = served {
-            tracing::error!(error = %rp_base::chain(&error), "the control listener ended");
+            tracing::error!(error = %chain(&error), "the control listener ended");
         }
     });
 }
@@ -112,6 +113,9 @@ async fn session(
     };
     match control.portal.mint_session(person).await {
         Ok(cookie) => (StatusCode::OK, Json(json!({ "cookie": cookie }))),
-        Err(error) => (StatusCode::SERVICE_UNAVAILABLE, Json(json!({ "message": error }))),
+        Err(error) => {
+            let message = chain(&error).to_string();
+            (StatusCode::SERVICE_UNAVAILABLE, Json(json!({ "message": message })))
+        }
     }
 }

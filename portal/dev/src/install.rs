@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use rp_base::{Secret, SharedClock, Timestamp, chain};
@@ -83,11 +83,11 @@ impl RegionInstaller {
             let began = Timestamp::from_millis(*at);
             match opened(services, key).await? {
                 Some(document) => {
-                    let revived = plan(&document, began, takes, &domain).map(|plan| installs.begin(plan));
-                    match revived.and_then(|begun| begun.map_err(|error| chain(&error).to_string())) {
+                    let plan = plan(&document, began, takes, &domain);
+                    match plan.and_then(|plan| Ok(installs.begin(plan)?)) {
                         Ok(()) => machines(&azure, &installs, &document),
-                        Err(why) => {
-                            tracing::error!(cluster = %key, why, "a simulated cluster cannot be brought back");
+                        Err(error) => {
+                            tracing::error!(cluster = %key, error = %chain(&*error), "a simulated cluster cannot be brought back");
                         }
                     }
                 }
@@ -113,7 +113,7 @@ impl Installer for RegionInstaller {
         let now = self.clock.now().millis();
         let at = *self.begun.lock().get(&key).unwrap_or(&now);
         let plan = plan(document, Timestamp::from_millis(at), self.takes, &self.domain)
-            .map_err(InstallError::Refused)?;
+            .map_err(|error| InstallError::Refused(chain(&*error).to_string()))?;
         let begun = self.installs.begin(plan);
         begun.map_err(|error| InstallError::Refused(chain(&error).to_string()))?;
         {
@@ -184,20 +184,20 @@ async fn opened(services: &Services, key: &str) -> anyhow::Result<Option<Value>>
 }
 
 /// What is to come up, from a document with open secrets.
-fn plan(document: &Value, began: Timestamp, takes: Duration, parent: &str) -> Result<NewCluster, String> {
-    let cluster = document.get("openShiftCluster").ok_or("the document has no cluster")?;
+fn plan(document: &Value, began: Timestamp, takes: Duration, parent: &str) -> anyhow::Result<NewCluster> {
+    let cluster = document.get("openShiftCluster").context("the document has no cluster")?;
     let of = |pointer: &str| text(cluster, pointer).to_owned();
     let authorities: Authorities = serde_json::from_str(text(cluster, &format!("/properties/{AUTHORITIES}")))
-        .map_err(|_| "the document has no authorities of the cluster")?;
+        .map_err(|_| anyhow!("the document has no authorities of the cluster"))?;
     let own = of("/properties/clusterProfile/domain");
     let domain = if own.contains('.') { own } else { format!("{own}.{parent}") };
     let key = Secret::new(authorities.root.key);
     let server = server_leaf(&authorities.root.certificate, &key, &domain, began)
-        .map_err(|error| format!("no certificate for the API server: {}", chain(&error)))?;
+        .context("no certificate for the API server")?;
     let private_ip: Ipv4Addr = of("/properties/networkProfile/privateEndpointIp")
         .parse()
-        .map_err(|_| "the private endpoint has no address")?;
-    let id = rp_documents::ResourceId::parse(text(cluster, "/id")).map_err(|error| error.to_string())?;
+        .map_err(|_| anyhow!("the private endpoint has no address"))?;
+    let id = rp_documents::ResourceId::parse(text(cluster, "/id"))?;
     Ok(NewCluster {
         key: text(document, "/key").to_lowercase(),
         name: id.name().to_owned(),

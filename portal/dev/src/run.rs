@@ -10,11 +10,10 @@ use rp_base::{Id, Random, Secret, SharedClock, SystemClock, SystemRandom};
 use rp_config::{Override, Settings, needs};
 use rp_core::Services;
 use rp_core::frontend::Callers;
-use rp_core::process::shutdown_timeouts;
+use rp_core::process::{self, shutdown_timeouts};
 use rp_frontend::AzureChecks;
 use rp_net::listen::Stop;
 use rp_net::tls::{ClientAuth, ServerFiles, ServerTls};
-use rp_runtime::Lifecycle;
 use rp_simulator::fleet::Faults;
 use rp_simulator_oidc::{Backchannel, OidcOptions, OidcProvider};
 use rp_simulator_region::{Region, RegionIdentity, RegionOptions};
@@ -37,8 +36,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<()> {
     let clock: SharedClock = Arc::new(SystemClock);
     let identity = RegionIdentity::open_or_create(&folder.file("region"), clock.now())?;
     let settings = settings(&folder, &kept, &identity, &args)?;
-    let log = rp_runtime::start_logging(&settings.log)?;
-    let life = Lifecycle::with_signals(shutdown_timeouts(&settings))?;
+    let (log, life) = process::begin(&settings.log, shutdown_timeouts(&settings))?;
     let stop = Stop { stop: life.stopping(), cut: life.cutting() };
 
     let oidc = start_provider(&folder, &kept, &clock, &stop).await?;

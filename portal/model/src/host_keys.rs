@@ -9,7 +9,6 @@ use rp_base::text::clean;
 use rp_documents::{HostKey, ResourceId, Side};
 use serde::Deserialize;
 
-use crate::ssh;
 use crate::state::PortalState;
 
 /// Which key is trusted: the one that the machine showed last, by its fingerprint.
@@ -27,7 +26,7 @@ pub async fn trust(
     target: &ResourceId,
     asked: &TrustKeyRequest,
 ) -> Result<HostKey, Fault> {
-    let parts = ssh::parts(state)?;
+    let parts = state.ssh()?;
     if asked.uid.is_empty() || asked.uid.len() > 200 || asked.fingerprint.len() > 200 {
         return Err(Fault::bad_input("uid and fingerprint name a machine and the key that it showed"));
     }

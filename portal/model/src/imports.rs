@@ -17,6 +17,7 @@ use url::{Host, Url};
 
 use crate::import_ssh::{self, ImportSshError, ImportSshRequest};
 use crate::state::PortalState;
+use crate::tunnels::ImportTunnelError;
 
 /// Imports a portal holds.
 const MOST: u64 = 10_000;
@@ -47,7 +48,7 @@ pub enum ImportError {
     Name(String),
     Groups(String),
     Ssh(ImportSshError),
-    Tunnel(String),
+    Tunnel(ImportTunnelError),
     Kubeconfig { code: &'static str, message: String, action: String },
     Other(Fault),
 }
@@ -58,7 +59,7 @@ impl From<ImportError> for Fault {
         match refused {
             ImportError::Name(why) => invalid("bad_name", why),
             ImportError::Groups(why) => invalid("bad_groups", why),
-            ImportError::Tunnel(why) => invalid("bad_tunnel", why),
+            ImportError::Tunnel(why) => invalid("bad_tunnel", why.to_string()),
             ImportError::Kubeconfig { code, message, action } => invalid(code, message).action(action),
             ImportError::Ssh(wrong) => wrong.into(),
             ImportError::Other(fault) => fault,

@@ -1,6 +1,8 @@
 //! What pages and JSON show alike: the index of clusters, what is read from a cluster, grants, imports, recordings,
 //! views; and [`state::PortalState`], which every handler works with. No handler and no template is in here.
 
+pub mod access_kinds;
+pub mod access_offer;
 pub mod cluster_list;
 pub mod grant_fields;
 pub mod grant_search;
@@ -11,6 +13,7 @@ pub mod index;
 pub mod live_limits;
 pub mod look;
 pub mod named_cluster;
+pub mod objects;
 pub mod operations;
 pub mod parts;
 pub mod prom;

@@ -6,23 +6,40 @@ use std::time::Duration;
 
 use http::StatusCode;
 use portal_session::fault::Fault;
+use portal_session::refusals::sentence;
 use portal_session::user::CurrentUser;
 use proxy::ssh::host_keys::HostKeys;
 use proxy::ssh::keys::ServiceKeys;
 use proxy::ssh::machines::{Machine, MachineRoute, Machines, MachinesError};
-use rp_access::{IssueRequest, IssuedGrant, ssh_user};
+use rp_access::{Access, IssueRequest, IssuedGrant, ssh_user};
 use rp_base::chain;
 use rp_base::text::clean;
 use rp_documents::{GrantKind, GrantOptions, ResourceId, Rights, Side};
 use rp_net::{Directory, DirectoryError, Target};
-
-use crate::state::PortalState;
 
 /// How long a request waits for the list of a cluster's machines.
 const PATIENCE: Duration = Duration::from_secs(8);
 /// Places that one shell may forward ports to.
 const MOST_DESTINATIONS: usize = 20;
 const MOST_NAME: usize = 253;
+
+/// Why a requested machine cannot be named.
+#[derive(Debug, thiserror::Error)]
+pub enum MachineNameError {
+    #[error("Name a machine of the cluster: letters, digits, dashes and dots.")]
+    Malformed,
+    #[error("{}", sentence(.0))]
+    Refused(MachinesError),
+}
+
+/// Why a port cannot be forwarded to what was named.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlacesError {
+    #[error("At most {MOST_DESTINATIONS} places.")]
+    TooMany,
+    #[error("{0} is no host:port.")]
+    NoPlace(String),
+}
 
 /// The way to machines; the wiring passes it in.
 #[derive(Debug, Clone)]
@@ -62,10 +79,13 @@ impl SshParts {
 
     /// The full name of the requested machine. A cluster that does not answer is no reason to refuse, because a shell
     /// may be needed to repair it.
-    pub async fn name(&self, id: &ResourceId, wanted: &str) -> Result<String, String> {
+    ///
+    /// # Errors
+    /// It can be no machine's name, or the cluster has no such machine or several.
+    pub async fn name(&self, id: &ResourceId, wanted: &str) -> Result<String, MachineNameError> {
         let sound = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
         if wanted.is_empty() || wanted.len() > MOST_NAME || !wanted.chars().all(sound) {
-            return Err("Name a machine of the cluster: letters, digits, dashes and dots.".to_owned());
+            return Err(MachineNameError::Malformed);
         }
         let found = async {
             let target = self.directory.find(id).await.ok()?;
@@ -75,7 +95,7 @@ impl SshParts {
             Ok(Some(Ok(machine))) => Ok(machine.name),
             Ok(Some(Err(
                 error @ (MachinesError::Unknown(_) | MachinesError::Ambiguous { .. } | MachinesError::NoSsh),
-            ))) => Err(portal_session::refusals::sentence(&error)),
+            ))) => Err(MachineNameError::Refused(error)),
             Ok(Some(Err(error))) => {
                 tracing::info!(resource_id = id.key(), error = %chain(&error), "a machine's name was taken as it is");
                 Ok(wanted.to_ascii_lowercase())
@@ -95,12 +115,10 @@ impl SshParts {
     }
 }
 
-/// The parts, where there is a way to machines.
-pub fn parts(state: &PortalState) -> Result<&SshParts, Fault> {
-    state.model.clusters.ssh.as_ref().ok_or_else(|| {
-        Fault::new(StatusCode::NOT_FOUND, "no_ssh", Side::Us, "There is no SSH here")
-            .why("Whoever runs this service has not switched it on.")
-    })
+/// There is no way to machines.
+pub(crate) fn switched_off() -> Fault {
+    Fault::new(StatusCode::NOT_FOUND, "no_ssh", Side::Us, "There is no SSH here")
+        .why("Whoever runs this service has not switched it on.")
 }
 
 /// The SSH user of a caller, when it can stand in a command that people paste.
@@ -117,16 +135,16 @@ pub fn user(user: &CurrentUser) -> Result<&str, Fault> {
 /// `host:port` of each, in lower case.
 ///
 /// # Errors
-/// A sentence that names the first that is none.
-pub fn destinations(words: &[String]) -> Result<Vec<String>, String> {
+/// The first that is none, or there are too many.
+pub fn destinations(words: &[String]) -> Result<Vec<String>, PlacesError> {
     if words.len() > MOST_DESTINATIONS {
-        return Err(format!("At most {MOST_DESTINATIONS} places."));
+        return Err(PlacesError::TooMany);
     }
     words.iter().map(|word| destination(word)).collect()
 }
 
-fn destination(word: &str) -> Result<String, String> {
-    let wrong = || format!("{} is no host:port.", clean(word, 80));
+fn destination(word: &str) -> Result<String, PlacesError> {
+    let wrong = || PlacesError::NoPlace(clean(word, 80));
     let (host, port) = word.rsplit_once(':').ok_or_else(wrong)?;
     let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
     let sound = match bare {
@@ -154,8 +172,8 @@ pub fn ask(target: ResourceId, wanted: SshRequest) -> IssueRequest {
 }
 
 /// Until when the password opens a shell.
-pub fn password_until(state: &PortalState, issued: &IssuedGrant) -> rp_base::Timestamp {
-    let life = state.session.access.policy().password_life;
+pub fn password_until(access: &Access, issued: &IssuedGrant) -> rp_base::Timestamp {
+    let life = access.policy().access.password_life;
     (issued.grant.created + life).min(issued.grant.not_after)
 }
 
@@ -170,7 +188,7 @@ pub fn way(machine: &Machine) -> String {
 
 /// Why the machine's name or the list of machines is not available.
 pub fn machines(error: &MachinesError) -> Fault {
-    let what = portal_session::refusals::sentence(error);
+    let what = sentence(error);
     let what = what.trim_end_matches('.');
     match error {
         MachinesError::Unknown(_) => Fault::new(StatusCode::NOT_FOUND, "no_machine", Side::You, what),

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use axum::extract::FromRef;
+use portal_session::fault::Fault;
 use portal_session::revalidate;
+use portal_session::session_store::MintError;
 use portal_session::state::{SessionParts, SessionState, StartError};
 use rp_database::StoreError;
 use rp_documents::Person;
@@ -11,9 +13,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::index::ClusterIndex;
 use crate::live_limits::{LiveMetrics, PageLimiter};
-use crate::look::{Discovered, ObjectHistory};
+use crate::objects::ObjectHistory;
+use crate::objects::kinds::Discovered;
 use crate::operations::Operations;
 use crate::parts::{ClusterAccess, PortalParts};
+use crate::ssh::{self, SshParts};
 use crate::vms::Vms;
 
 /// The state of a running portal. Cheap to clone.
@@ -78,7 +82,7 @@ impl PortalState {
     ///
     /// # Errors
     /// The session could not be stored.
-    pub async fn mint_session(&self, person: Person) -> Result<String, String> {
+    pub async fn mint_session(&self, person: Person) -> Result<String, MintError> {
         self.session.mint_session(person).await
     }
 
@@ -96,6 +100,14 @@ impl PortalState {
     /// The store did not answer; some may have ended.
     pub async fn end_sessions(&self, sub: &str) -> Result<usize, StoreError> {
         self.session.sign_in.sessions.end_all(sub).await
+    }
+
+    /// The way to machines.
+    ///
+    /// # Errors
+    /// There is none here.
+    pub fn ssh(&self) -> Result<&SshParts, Fault> {
+        self.model.clusters.ssh.as_ref().ok_or_else(ssh::switched_off)
     }
 
     /// The clusters as the portal sees them.

@@ -67,6 +67,21 @@ pub async fn destinations(
     Ok(places.iter().map(ToString::to_string).collect())
 }
 
+/// Why what an import says about tunnels cannot be used.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ImportTunnelError {
+    #[error("A console or an authority for tunnels needs destinations.")]
+    NoDestinations,
+    #[error("A tunnel has at most {MOST} destinations.")]
+    TooMany,
+    #[error("{0} is not host:port or host:port=address:port.")]
+    NoDestination(String),
+    #[error("The console is an https address of a host among the destinations.")]
+    Console,
+    #[error("The authority of the destinations is not PEM of certificates.")]
+    Authority,
+}
+
 /// What an import may say about tunnels.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -79,40 +94,41 @@ pub struct ImportTunnelRequest {
 
 impl ImportTunnelRequest {
     /// The validated section, with each destination normalized.
-    pub fn checked(self) -> Result<Option<ImportedTunnel>, String> {
+    ///
+    /// # Errors
+    /// [`ImportTunnelError`].
+    pub fn checked(self) -> Result<Option<ImportedTunnel>, ImportTunnelError> {
         if self.destinations.is_empty() {
             return match (self.console, self.ca) {
                 (None, None) => Ok(None),
-                _ => Err("A console or an authority for tunnels needs destinations.".to_owned()),
+                _ => Err(ImportTunnelError::NoDestinations),
             };
         }
         if self.destinations.len() > MOST {
-            return Err(format!("A tunnel has at most {MOST} destinations."));
+            return Err(ImportTunnelError::TooMany);
         }
         let mut hosts = Vec::new();
         let mut destinations = Vec::new();
         for text in &self.destinations {
-            let (place, at) = proxy::tunnel_endpoint::entry(text).ok_or_else(|| {
-                format!("{} is not host:port or host:port=address:port.", rp_base::text::clean(text, 100))
-            })?;
+            let (place, at) = proxy::tunnel_endpoint::entry(text)
+                .ok_or_else(|| ImportTunnelError::NoDestination(rp_base::text::clean(text, 100)))?;
             destinations.push(at.map_or_else(|| place.to_string(), |at| format!("{place}={at}")));
             hosts.push(place);
         }
         let console = self.console.as_deref().map(|text| console(text, &hosts)).transpose()?;
         if let Some(ca) = &self.ca {
-            rp_net::tls::client_config(ca, None, &[])
-                .map_err(|_| "The authority of the destinations is not PEM of certificates.".to_owned())?;
+            rp_net::tls::client_config(ca, None, &[]).map_err(|_| ImportTunnelError::Authority)?;
         }
         Ok(Some(ImportedTunnel { destinations, console, ca_pem: self.ca }))
     }
 }
 
-fn console(text: &str, hosts: &[Destination]) -> Result<String, String> {
-    let wrong = || "The console is an https address of a host among the destinations.".to_owned();
-    let url = url::Url::parse(text).ok().filter(|url| url.scheme() == "https").ok_or_else(wrong)?;
+fn console(text: &str, hosts: &[Destination]) -> Result<String, ImportTunnelError> {
+    let url = url::Url::parse(text).ok().filter(|url| url.scheme() == "https");
+    let url = url.ok_or(ImportTunnelError::Console)?;
     let place =
         Destination::new(url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or(443));
-    place.ok().filter(|place| hosts.contains(place)).ok_or_else(wrong)?;
+    place.ok().filter(|place| hosts.contains(place)).ok_or(ImportTunnelError::Console)?;
     Ok(url.into())
 }
 
@@ -120,7 +136,10 @@ fn console(text: &str, hosts: &[Destination]) -> Result<String, String> {
 mod tests {
     use super::*;
 
-    fn ask(destinations: &[&str], console: Option<&str>) -> Result<Option<ImportedTunnel>, String> {
+    fn ask(
+        destinations: &[&str],
+        console: Option<&str>,
+    ) -> Result<Option<ImportedTunnel>, ImportTunnelError> {
         let destinations = destinations.iter().map(|&text| text.to_owned()).collect();
         ImportTunnelRequest { destinations, console: console.map(str::to_owned), ca: None }.checked()
     }

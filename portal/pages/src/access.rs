@@ -99,7 +99,7 @@ async fn fill(
     if mine && !query.narrows() && query.after.is_empty() {
         page.held = count(&views);
         page.frame.grants = Some(page.held);
-        page.limit = u64::try_from(state.session.access.policy().max_grants).unwrap_or(0);
+        page.limit = u64::try_from(state.session.access.policy().access.max_grants).unwrap_or(0);
         let ended = Search {
             owner_sub: Some(user.caller.person.sub.clone()),
             wanted: GrantStateFilter::Ended,

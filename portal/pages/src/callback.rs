@@ -17,7 +17,7 @@ use portal_session::session_user::SessionStart;
 use portal_session::sign_in_rate::often;
 use portal_session::signin_cookie;
 use portal_session::signin_cookie::PendingSignIn;
-use rp_access::Caller;
+use rp_access::{Caller, Policy};
 use rp_documents::{Outcome, Person, Role, Roles, Side};
 use serde::Deserialize;
 use subtle::ConstantTimeEq as _;
@@ -196,7 +196,7 @@ async fn no_role(
 ) -> Response {
     let mut frame = frame(state, context);
     back.clone_into(&mut frame.path);
-    let open = opening_groups(&state.session.access.policy().groups);
+    let open = opening_groups(state.session.access.policy());
     let (word, page) = match groups {
         Groups::TooMany => ("too_many_groups", SoloPage::too_many_groups(frame, &caller.person.name, open)),
         Groups::Named(named) => {
@@ -219,12 +219,12 @@ async fn no_role(
 }
 
 /// Each group with what it gives.
-fn opening_groups(groups: &BTreeMap<Role, Vec<String>>) -> Vec<Group> {
+fn opening_groups(policy: &Policy) -> Vec<Group> {
     let mut by_group: BTreeMap<&str, Roles> = BTreeMap::new();
-    for (role, names) in groups {
-        for name in names {
+    for role in Role::ALL {
+        for name in policy.groups(role) {
             let roles = by_group.entry(name).or_insert(Roles::NONE);
-            *roles = roles.with(*role);
+            *roles = roles.with(role);
         }
     }
     let words = |roles: Roles| roles.iter().map(Role::name).collect::<Vec<_>>().join(", ");

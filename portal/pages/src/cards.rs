@@ -22,7 +22,7 @@ use crate::frame::frame;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The cards before their answers.
-pub fn awaited(entry: &Entry) -> Vec<Panel> {
+pub(crate) fn awaited(entry: &Entry) -> Vec<Panel> {
     let base = entry.path();
     let later = |card: &str| format!("{base}/overview?card={card}");
     let api = Panel::new("api", "API server and etcd, now")
@@ -32,7 +32,7 @@ pub fn awaited(entry: &Entry) -> Vec<Panel> {
 }
 
 /// One card.
-pub async fn card(
+pub(crate) async fn card(
     state: &PortalState,
     context: &Context,
     user: &CurrentUser,

@@ -1,5 +1,6 @@
 //! What every page of a cluster begins with.
 
+use portal_model::access_offer::cluster_refusal;
 use portal_model::index::Entry;
 use portal_model::state::PortalState;
 use portal_session::user::CurrentUser;
@@ -10,15 +11,15 @@ use web::{AccessDecision, Cluster, ImportedFrom, Link, Step, StepState, Verdict}
 
 /// Options of a page besides its table's query.
 #[derive(Debug)]
-pub struct PageOptions {
+pub(crate) struct PageOptions {
     /// Wait for the cluster's answer.
-    pub wait: bool,
+    pub(crate) wait: bool,
     /// One part that is fetched later.
-    pub card: Option<String>,
+    pub(crate) card: Option<String>,
 }
 
 impl PageOptions {
-    pub fn read(query: &str) -> Self {
+    pub(crate) fn read(query: &str) -> Self {
         let find = |wanted: &str| {
             let mut pairs = url::form_urlencoded::parse(query.as_bytes());
             pairs.find(|(key, _)| key == wanted).map(|(_, value)| value.into_owned())
@@ -28,7 +29,7 @@ impl PageOptions {
 }
 
 /// How many active grants for it the person may see; none when the store is away.
-pub async fn active(state: &PortalState, user: &CurrentUser, entry: &Entry) -> u64 {
+pub(crate) async fn active(state: &PortalState, user: &CurrentUser, entry: &Entry) -> u64 {
     let everybody = user.has(Role::Auditor) || user.has(Role::Admin);
     let filter = GrantFilter {
         owner_sub: (!everybody).then(|| user.caller.person.sub.clone()),
@@ -41,19 +42,16 @@ pub async fn active(state: &PortalState, user: &CurrentUser, entry: &Entry) -> u
     found.map_or(0, |page| u64::try_from(page.items.len()).unwrap_or(0))
 }
 
-/// Whether the person may take a kubeconfig for it now, and why not.
-pub fn may_take(entry: &Entry, user: &CurrentUser) -> AccessDecision {
-    if !user.has(Role::Sre) {
-        AccessDecision::No("Your groups let you look, not connect: the role sre is needed.".to_owned())
-    } else if entry.reachable {
-        AccessDecision::Yes
-    } else {
-        AccessDecision::No("It has no private endpoint yet, so nothing can reach its API.".to_owned())
+/// Whether the person may take access to it now, and why not.
+fn may_take(entry: &Entry, user: &CurrentUser) -> AccessDecision {
+    match cluster_refusal(user, entry) {
+        None => AccessDecision::Yes,
+        Some(refusal) => AccessDecision::No(refusal.sentence().to_owned()),
     }
 }
 
 /// The cluster as a page names it.
-pub fn cluster(entry: &Entry, user: &CurrentUser) -> Cluster {
+pub(crate) fn cluster(entry: &Entry, user: &CurrentUser) -> Cluster {
     let seconds = |at: Option<Timestamp>| at.map(Timestamp::seconds);
     let state = entry.shown_state();
     let maintenance = !entry.maintenance.is_empty() && entry.maintenance != "None";
@@ -102,7 +100,7 @@ pub fn cluster(entry: &Entry, user: &CurrentUser) -> Cluster {
 }
 
 /// The verdict from the document and the last check.
-pub fn state_badge(entry: &Entry) -> web::Badge {
+pub(crate) fn state_badge(entry: &Entry) -> web::Badge {
     entry.shown_state().badge()
 }
 

@@ -12,25 +12,25 @@ use crate::answer::{answer, see_other};
 
 /// The fields that confirmation dialogs post.
 #[derive(Debug, Default)]
-pub struct DialogForm {
+pub(crate) struct DialogForm {
     /// Where the person came from.
-    pub back: String,
-    pub why: String,
+    pub(crate) back: String,
+    pub(crate) why: String,
     /// Seconds of an extension or an overlap.
-    pub life: String,
-    pub note: String,
-    pub fine: String,
-    pub confirm: String,
+    pub(crate) life: String,
+    pub(crate) note: String,
+    pub(crate) fine: String,
+    pub(crate) confirm: String,
     // Of "revoke all".
-    pub mine: String,
-    pub person: String,
-    pub cluster: String,
-    pub everything: String,
+    pub(crate) mine: String,
+    pub(crate) person: String,
+    pub(crate) cluster: String,
+    pub(crate) everything: String,
 }
 
 impl DialogForm {
     /// From a form; of a name the last counts, and what is not asked for is left out.
-    pub fn read(body: &[u8]) -> Self {
+    pub(crate) fn read(body: &[u8]) -> Self {
         let mut answered = Self::default();
         for (name, value) in url::form_urlencoded::parse(body) {
             let field = match name.as_ref() {
@@ -53,21 +53,21 @@ impl DialogForm {
 }
 
 /// The page to return to: the one that opened the dialog, else `home`.
-pub fn back_to(context: &Context, home: &str) -> String {
+pub(crate) fn back_to(context: &Context, home: &str) -> String {
     let came = context.came_from.as_str();
     let own = came.split('?').next() == Some(context.path());
     if came == "/" || own { home.to_owned() } else { came.to_owned() }
 }
 
 /// Redirects to the page that opened the dialog, with a notice of the action.
-pub fn done(answered: &DialogForm, home: &str, flash: Flash) -> Response {
+pub(crate) fn done(answered: &DialogForm, home: &str, flash: Flash) -> Response {
     let back = return_path(Some(&answered.back).filter(|back| !back.is_empty()).map(String::as_str));
     let back = if back == "/" { home } else { &back };
     flash.set_cookie_on(see_other(back))
 }
 
 /// The field for the reason.
-pub fn why(value: &str, required: bool, hint: &str) -> ConfirmField {
+pub(crate) fn why(value: &str, required: bool, hint: &str) -> ConfirmField {
     ConfirmField {
         name: "why",
         label: "Why".to_owned(),
@@ -79,7 +79,7 @@ pub fn why(value: &str, required: bool, hint: &str) -> ConfirmField {
 }
 
 /// A confirmation dialog with its frame and its return link.
-pub fn question(frame: Frame, place: NavItem, back: Link) -> ConfirmPage {
+pub(crate) fn question(frame: Frame, place: NavItem, back: Link) -> ConfirmPage {
     ConfirmPage {
         frame: Frame { place, ..frame },
         back,
@@ -90,7 +90,7 @@ pub fn question(frame: Frame, place: NavItem, back: Link) -> ConfirmPage {
 }
 
 /// The response to a refused action: the dialog with the typed values, or JSON.
-pub fn refused(context: &Context, mut page: ConfirmPage, fault: Fault) -> Result<Response, Fault> {
+pub(crate) fn refused(context: &Context, mut page: ConfirmPage, fault: Fault) -> Result<Response, Fault> {
     if context.wants == ResponseKind::Json {
         return Err(fault);
     }

@@ -23,7 +23,7 @@ use crate::rows;
 
 /// Lengths of life to choose from, up to what the policy allows.
 fn lives(state: &PortalState) -> Vec<u64> {
-    let most = state.session.access.policy().max_elevation.as_secs();
+    let most = state.session.access.policy().elevation.max_life.as_secs();
     let mut lives: Vec<u64> = [1800, 3600, 7200, most].into_iter().filter(|life| *life <= most).collect();
     lives.sort_unstable();
     lives.dedup();
@@ -47,7 +47,7 @@ fn page(state: &PortalState, context: &Context, user: &CurrentUser, form: Elevat
     ElevatePage {
         choices: [Rights::Write, Rights::Admin].map(choice).into(),
         lives: lives(state),
-        break_glass: policy.break_glass,
+        break_glass: policy.elevation.break_glass,
         sign_in_again: stale.then(again),
         request_minutes: Elevation::REQUEST_LIFE.as_secs() / 60,
         errors: ElevateErrors::default(),

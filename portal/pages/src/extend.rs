@@ -28,7 +28,7 @@ use crate::rows;
 /// The latest end that a grant may be given.
 fn latest(state: &PortalState, view: &GrantView) -> Timestamp {
     let now = state.session.clock.now();
-    let latest = view.grant.created + state.session.access.policy().max_total_life;
+    let latest = view.grant.created + state.session.access.policy().access.max_total_life;
     let active = view.elevation.as_ref().filter(|each| each.state(now) == ElevationState::Active);
     active.and_then(|each| each.not_after).map_or(latest, |end| latest.min(end))
 }

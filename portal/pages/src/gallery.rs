@@ -1,4 +1,5 @@
-//! `/gallery`: every sample of every page and component, where everything is simulated; elsewhere there is none.
+//! `/gallery`: every sample of every page and component, where everything is simulated and the build has the feature
+//! `samples`; elsewhere there is none.
 
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -14,19 +15,28 @@ use crate::frame::frame;
 
 /// The list of them.
 pub async fn page(State(state): State<PortalState>, Ctx(context): Ctx) -> Result<Response, Fault> {
-    let names = samples(&state)?.into_iter().map(|item| item.name).collect();
+    let names = samples(&state)?.into_iter().map(|(name, _)| name).collect();
     answer(&context, StatusCode::OK, &GalleryPage { frame: frame(&state, &context), names })
 }
 
 /// One of them, whole.
 pub async fn item(State(state): State<PortalState>, Path(name): Path<String>) -> Result<Response, Fault> {
-    let found = samples(&state)?.into_iter().find(|item| item.name == name);
-    found.map(|item| html(item.html)).ok_or_else(Fault::not_found)
+    let found = samples(&state)?.into_iter().find(|(known, _)| *known == name);
+    found.map(|(_, document)| html(document)).ok_or_else(Fault::not_found)
 }
 
-fn samples(state: &PortalState) -> Result<Vec<web::GalleryItem>, Fault> {
-    if !state.session.site.simulated {
-        return Err(Fault::not_found());
-    }
-    web::gallery().map_err(|_| Fault::internal())
+/// The name of each with its document.
+fn samples(state: &PortalState) -> Result<Vec<(String, String)>, Fault> {
+    if state.session.site.simulated { rendered() } else { Err(Fault::not_found()) }
+}
+
+#[cfg(feature = "samples")]
+fn rendered() -> Result<Vec<(String, String)>, Fault> {
+    let items = web::gallery().map_err(|_| Fault::internal())?;
+    Ok(items.into_iter().map(|item| (item.name, item.html)).collect())
+}
+
+#[cfg(not(feature = "samples"))]
+fn rendered() -> Result<Vec<(String, String)>, Fault> {
+    Err(Fault::not_found())
 }

@@ -5,7 +5,6 @@ use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
 use portal_model::host_keys::{TrustKeyRequest, trust};
-use portal_model::ssh;
 use portal_model::state::PortalState;
 use portal_session::context::Ctx;
 use portal_session::fault::Fault;
@@ -27,7 +26,7 @@ pub async fn page(
     ClusterPath(id): ClusterPath,
 ) -> Result<Response, Fault> {
     let (entry, frame) = place(&state, &context, &id)?;
-    let known = ssh::parts(&state)?.host_keys.list(&entry.id).await;
+    let known = state.ssh()?.host_keys.list(&entry.id).await;
     let page = HostKeysPage {
         cluster: entry.id.name().to_owned(),
         path: entry.path(),

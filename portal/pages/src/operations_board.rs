@@ -7,14 +7,14 @@ use web::objects::{Board, Operations, Run, followed};
 use crate::live::TabInput;
 
 /// The last operation, and those before it.
-pub fn put(operations: &mut Operations, logs: &[OperationLog]) {
+pub(crate) fn put(operations: &mut Operations, logs: &[OperationLog]) {
     let mut runs = logs.iter().map(run);
     operations.run = runs.next();
     operations.earlier = runs.collect();
 }
 
 /// The panels that follow the operations.
-pub fn live_board(input: &TabInput<'_>) -> Board {
+pub(crate) fn live_board(input: &TabInput<'_>) -> Board {
     let mut operations = Operations {
         base: input.entry.path(),
         now: input.frame.now,
@@ -29,7 +29,7 @@ pub fn live_board(input: &TabInput<'_>) -> Board {
 }
 
 /// The operation that runs; else the last, where the cluster's document says that it failed.
-pub fn overview_run(input: &TabInput<'_>) -> Option<Run> {
+pub(crate) fn overview_run(input: &TabInput<'_>) -> Option<Run> {
     let logs = input.state.model.operations.logs(input.entry.id.key())?;
     let last = logs.first()?;
     let failed = matches!(input.entry.shown_state(), web::State::Failed(_));

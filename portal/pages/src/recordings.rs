@@ -8,8 +8,9 @@ use portal_model::state::PortalState;
 use portal_session::context::Ctx;
 use portal_session::fault::Fault;
 use portal_session::user::CurrentUser;
+use rp_config::Word as _;
 use rp_documents::Recording;
-use rp_recording::{Hit, Policy, RecordingState as Running};
+use rp_recording::{Hit, RecordingState as Running};
 use serde::Deserialize;
 use web::{Link, NavItem, RecordingPage, RecordingRow, RecordingState, RecordingsPage, RecordingsQuery};
 
@@ -48,12 +49,7 @@ pub async fn page(
     let mut frame = frame(&state, &context);
     frame.place = NavItem::Recordings;
     let recordings = &state.model.clusters.recordings;
-    let policy = match recordings.policy() {
-        _ if !recordings.are_kept() => "",
-        Policy::Off => "off",
-        Policy::Wanted => "wanted",
-        Policy::Required => "required",
-    };
+    let policy = if recordings.are_kept() { recordings.policy().word() } else { "" };
     let mut page = RecordingsPage {
         frame,
         everybody: sees_all(&user),

@@ -8,16 +8,19 @@ use http::{HeaderMap, StatusCode};
 use portal_model::index::Entry;
 use portal_model::look;
 use portal_model::look::kinds;
-use portal_model::look::kinds::{Kind, Kinds};
-use portal_model::look::names::{KindName, ObjectName, is_dns, page_of};
 use portal_model::look::refuse_secrets;
-use portal_model::look::{LookAccess, ObjectVersion, describe, diff, logs, table, yaml};
+use portal_model::look::{LookAccess, describe, diff, logs, table, yaml};
+use portal_model::objects::ObjectVersion;
+use portal_model::objects::kinds::{Kind, Kinds};
+use portal_model::objects::names::{KindName, ObjectName, is_dns, page_of};
 use portal_model::state::PortalState;
 use portal_session::context::{Context, Ctx};
 use portal_session::fault::Fault;
 use portal_session::user::CurrentUser;
 use rp_access::ActiveGrant;
+use rp_openshift::{Event, List, Whole};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use web::{
     KindGroup, KindQuery, KindRow, Link, NavItem, Notice, ObjectBody, ObjectHead, ObjectPage, ObjectQuery,
@@ -192,13 +195,11 @@ async fn count_one(asked: &RequestScope<'_>, live: &Arc<ActiveGrant>, name: &Kin
     }
 }
 
-fn number_of(list: &Value) -> String {
-    let here = list.get("items").and_then(Value::as_array).map_or(0, Vec::len);
-    let more = list.pointer("/metadata/remainingItemCount").and_then(Value::as_u64);
-    let next = list.pointer("/metadata/continue").and_then(Value::as_str).unwrap_or_default();
-    match more {
+fn number_of(list: &List<IgnoredAny>) -> String {
+    let (here, more) = (list.items.len(), list.metadata.remaining_item_count.0);
+    match more.and_then(|more| u64::try_from(more).ok()) {
         Some(more) => web::text::number(more + u64::try_from(here).unwrap_or(0)),
-        None if next.is_empty() => here.to_string(),
+        None if list.metadata.token.is_empty() => here.to_string(),
         None => "more than 1".to_owned(),
     }
 }
@@ -399,7 +400,7 @@ async fn fill(
     page: &mut ObjectPage,
 ) -> Result<(), Fault> {
     let (context, state) = (asked.context, asked.state);
-    let mut object = look::json(context, state, live, &name.path(), "application/json").await?;
+    let mut object: Value = look::json(context, state, live, &name.path(), "application/json").await?;
     let text = |at: &str| object.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (kind, version) = (text("/kind"), text("/metadata/resourceVersion"));
     let base = asked.entry.path();
@@ -447,7 +448,7 @@ async fn events(
     live: &Arc<ActiveGrant>,
     name: &ObjectName,
     uid: &str,
-) -> Result<Value, Fault> {
+) -> Result<List<Event<Whole>>, Fault> {
     let selector = if uid.is_empty() {
         format!("involvedObject.name={}", name.name)
     } else {

@@ -67,7 +67,7 @@ async fn robots_page(state: &PortalState, context: &Context) -> RobotsPage {
     frame.place = NavItem::Robots;
     let mut page = RobotsPage {
         kinds: KINDS.map(rows::kind).into(),
-        most_days: state.session.access.policy().max_robot_life.as_secs() / DAY,
+        most_days: state.session.access.policy().robots.max_life.as_secs() / DAY,
         frame,
         ..RobotsPage::default()
     };
@@ -141,7 +141,7 @@ fn ask(state: &PortalState, form: &RobotForm) -> Result<RobotRequest, Box<RobotE
     if wanted.is_none() {
         errors.rights = Some("Choose read, write or admin.".to_owned());
     }
-    let most = state.session.access.policy().max_robot_life.as_secs() / DAY;
+    let most = state.session.access.policy().robots.max_life.as_secs() / DAY;
     let days = form.days.trim().parse::<u64>().ok().filter(|days| (1..=most).contains(days));
     if days.is_none() {
         errors.days = Some(format!("A number between 1 and {most}."));

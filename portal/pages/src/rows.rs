@@ -8,7 +8,7 @@ use rp_documents::grant::GrantState;
 use rp_documents::{Entry, GrantKind, Phase, Rights, Role};
 use web::{AuditResult, AuditRow, ClusterRow, GrantRow, Link};
 
-pub fn cluster_row(entry: &index::Entry, now: Timestamp, only_one: bool) -> ClusterRow {
+pub(crate) fn cluster_row(entry: &index::Entry, now: Timestamp, only_one: bool) -> ClusterRow {
     let imported = entry.imported.as_ref();
     let health = entry.health.as_deref();
     ClusterRow {
@@ -48,7 +48,7 @@ pub fn cluster_row(entry: &index::Entry, now: Timestamp, only_one: bool) -> Clus
     }
 }
 
-pub const fn rights(rights: Rights) -> web::Rights {
+pub(crate) const fn rights(rights: Rights) -> web::Rights {
     match rights {
         Rights::Read => web::Rights::Read,
         Rights::Write => web::Rights::Write,
@@ -56,7 +56,7 @@ pub const fn rights(rights: Rights) -> web::Rights {
     }
 }
 
-pub fn grant_row(view: &GrantView, user: &CurrentUser) -> GrantRow {
+pub(crate) fn grant_row(view: &GrantView, user: &CurrentUser) -> GrantRow {
     let grant = &view.grant;
     let mine = grant.owner.sub == user.caller.person.sub;
     let state = match (view.state, &grant.revoked) {
@@ -92,7 +92,7 @@ pub fn grant_row(view: &GrantView, user: &CurrentUser) -> GrantRow {
     }
 }
 
-pub const fn kind(kind: GrantKind) -> web::GrantKind {
+pub(crate) const fn kind(kind: GrantKind) -> web::GrantKind {
     match kind {
         GrantKind::Kubeconfig => web::GrantKind::Kubeconfig,
         GrantKind::Cli => web::GrantKind::Cli,
@@ -117,7 +117,7 @@ fn what(entry: &Entry) -> String {
     if parts.is_empty() { entry.query.clone() } else { parts.join(" ") }
 }
 
-pub fn audit_row(entry: &Entry) -> AuditRow {
+pub(crate) fn audit_row(entry: &Entry) -> AuditRow {
     let status = entry.result.status;
     let result = match entry.result.word.as_str() {
         _ if entry.phase == Phase::Start => AuditResult::Open,

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 /// The address at which a page polls for changes.
-pub fn seen_at(path: &str, digest: &str) -> String {
+pub(crate) fn seen_at(path: &str, digest: &str) -> String {
     let joint = if path.contains('?') { '&' } else { '?' };
     format!("{path}{joint}seen={}", if digest.is_empty() { "none" } else { digest })
 }

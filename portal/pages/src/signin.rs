@@ -107,7 +107,8 @@ pub async fn page(
 
 /// The common content of every consent page.
 pub fn consent(state: &PortalState, context: &Context, user: &CurrentUser) -> ConsentPage {
-    let life = state.session.sign_in.rules.cli_life.min(state.session.access.policy().longest(Rights::Read));
+    let policy = state.session.access.policy();
+    let life = policy.access.cli_life.min(policy.longest(Rights::Read));
     ConsentPage {
         frame: frame(state, context),
         gets: gets(user),

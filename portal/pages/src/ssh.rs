@@ -7,6 +7,8 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
+use portal_model::access_kinds::SSH;
+use portal_model::access_offer;
 use portal_model::index::Entry;
 use portal_model::ssh;
 use portal_model::ssh::{SshParts, SshRequest};
@@ -14,18 +16,19 @@ use portal_model::state::PortalState;
 use portal_session::context::{Context, Ctx};
 use portal_session::fault::Fault;
 use portal_session::refusals;
-use portal_session::refusals::sentence;
-use portal_session::user::{CurrentUser, missing};
-use rp_access::{IssueError, IssuedGrant};
-use rp_documents::{Rights, Role, Side};
+use portal_session::user::CurrentUser;
+use rp_access::IssuedGrant;
+use rp_documents::Side;
 use serde::{Deserialize, Serialize};
 use serde_json::ser::PrettyFormatter;
-use web::{AccessDecision, NavItem, SshCredentials, SshErrors, SshForm, SshMachineRow, SshPage};
+use web::{
+    AccessDialog, AccessDialogKind, AccessErrors, AccessForm, AccessGiven, SshChoices, SshCredentials,
+    SshMachineRow,
+};
 
+use crate::access_dialog;
 use crate::answer::answer;
-use crate::cluster_head::may_take;
 use crate::cluster_path::ClusterPath;
-use crate::denial::denial_reason;
 use crate::frame::frame;
 
 /// The reason that is recorded for the contract's request, which has none.
@@ -50,61 +53,33 @@ async fn page(
     context: &Context,
     user: &CurrentUser,
     entry: &Entry,
-) -> Result<SshPage, Fault> {
-    let mut frame = frame(state, context);
-    frame.place = NavItem::Clusters;
-    let mut page = SshPage {
-        cluster: entry.id.name().to_owned(),
-        path: entry.path(),
-        lives: lives(state),
-        ..SshPage::default()
+) -> Result<AccessDialog, Fault> {
+    let offer = access_offer::offer(state, user, entry, &SSH).await;
+    let choices = if offer.refusal.is_none() && offer.barred().is_none() {
+        choices(state.ssh()?, entry).await
+    } else {
+        SshChoices::default()
     };
-    let failure = match may_take(entry, user) {
-        _ if !user.has(Role::Sre) => Some(missing(Role::Sre)),
-        AccessDecision::Yes => ssh::parts(state).err(),
-        AccessDecision::No(why) => Some(
-            Fault::new(
-                StatusCode::CONFLICT,
-                "not_reachable",
-                Side::Cluster,
-                "This cluster cannot be reached yet",
-            )
-            .why(why),
-        ),
-    };
-    page.failure = failure.map(|fault| fault.failure(&frame));
-    page.frame = frame;
-    page.barred = denial_reason(state, user, entry).await;
-    if page.failure.is_some() || page.barred.is_some() {
-        return Ok(page);
-    }
-    match ssh::parts(state)?.list(&entry.id).await {
-        Ok(machines) => {
-            let row = |machine: &proxy::ssh::machines::Machine| SshMachineRow {
-                name: machine.name.clone(),
-                control_plane: machine.control_plane,
-                ready: machine.ready,
-                way: ssh::way(machine),
-            };
-            page.machines = machines.iter().map(row).collect();
-            if page.machines.is_empty() {
-                "The cluster names no machines: name one yourself.".clone_into(&mut page.machines_note);
-            }
-        }
-        Err(fault) => {
-            page.machines_note = format!("{}: name a machine yourself, such as master-0.", fault.message());
-        }
-    }
-    Ok(page)
+    Ok(access_dialog::dialog(state, context, entry, &offer, AccessDialogKind::Ssh(choices)))
 }
 
-/// Lengths of life to choose from, in seconds: a shell is short.
-fn lives(state: &PortalState) -> Vec<u64> {
-    let most = state.session.access.policy().longest(Rights::Write).as_secs();
-    let mut lives: Vec<u64> = [1800, 3600, 4 * 3600, most].into_iter().filter(|life| *life <= most).collect();
-    lives.sort_unstable();
-    lives.dedup();
-    lives
+/// The machines to choose from, or why there are none.
+async fn choices(parts: &SshParts, entry: &Entry) -> SshChoices {
+    let machines = match parts.list(&entry.id).await {
+        Ok(machines) => machines,
+        Err(fault) => {
+            let note = format!("{}: name a machine yourself, such as master-0.", fault.message());
+            return SshChoices { machines: Vec::new(), machines_note: note };
+        }
+    };
+    let row = |machine: &proxy::ssh::machines::Machine| SshMachineRow {
+        name: machine.name.clone(),
+        control_plane: machine.control_plane,
+        ready: machine.ready,
+        way: ssh::way(machine),
+    };
+    let note = if machines.is_empty() { "The cluster names no machines: name one yourself." } else { "" };
+    SshChoices { machines: machines.iter().map(row).collect(), machines_note: note.to_owned() }
 }
 
 /// JSON of a script; the contract knows `master` alone.
@@ -172,14 +147,14 @@ async fn by_json(
         return Err(Fault::bad_input("master is 0, 1 or 2"));
     }
     let entry = state.model.index.snapshot().get(id).cloned().ok_or_else(Fault::no_cluster)?;
-    let parts = ssh::parts(state)?;
+    let parts = state.ssh()?;
     let name = ssh::user(user)?;
     let contracts = asked.is_contracts();
     let invalid = |what: String| Fault::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", Side::You, what);
     let machine = match &asked.machine {
         // The contract's request is answered without asking the cluster.
         None => format!("master-{master}"),
-        Some(machine) => parts.name(&entry.id, machine).await.map_err(invalid)?,
+        Some(machine) => parts.name(&entry.id, machine).await.map_err(|error| invalid(error.to_string()))?,
     };
     let wanted = SshRequest {
         machine,
@@ -187,7 +162,7 @@ async fn by_json(
         ticket: asked.ticket.filter(|ticket| !ticket.trim().is_empty()),
         life: asked.life.map(Duration::from_secs),
         agent_forwarding: asked.agent_forwarding,
-        destinations: ssh::destinations(&asked.destinations).map_err(invalid)?,
+        destinations: ssh::destinations(&asked.destinations).map_err(|error| invalid(error.to_string()))?,
     };
     let issued = state.session.access.issue(&user.caller, ssh::ask(entry.id.clone(), wanted)).await;
     let issued = issued.map_err(|error| refusals::issue(&error))?;
@@ -222,7 +197,7 @@ impl SshDetails {
             grant: issued.grant.id.clone(),
             machine: issued.grant.machine.clone().unwrap_or_default(),
             not_after: issued.grant.not_after,
-            password_not_after: ssh::password_until(state, issued),
+            password_not_after: ssh::password_until(&state.session.access, issued),
             host: parts.host.clone(),
             port: parts.port,
             known_hosts: parts.keys.known_hosts(&parts.host, parts.port),
@@ -244,24 +219,6 @@ fn wire(value: &SshResponse<'_>) -> Result<Response, Fault> {
     Ok(response)
 }
 
-fn parse_form(body: &[u8]) -> Option<SshForm> {
-    std::str::from_utf8(body).ok()?;
-    let mut form = SshForm::default();
-    for (name, value) in url::form_urlencoded::parse(body) {
-        let field = match name.as_ref() {
-            "machine" => &mut form.machine,
-            "life" => &mut form.life,
-            "reason" => &mut form.reason,
-            "ticket" => &mut form.ticket,
-            "agent_forwarding" => &mut form.agent_forwarding,
-            "destinations" => &mut form.destinations,
-            _ => continue,
-        };
-        *field = value.into_owned();
-    }
-    Some(form)
-}
-
 async fn by_form(
     state: &PortalState,
     context: &Context,
@@ -269,67 +226,46 @@ async fn by_form(
     id: &rp_documents::ResourceId,
     body: &[u8],
 ) -> Result<Response, Fault> {
-    let form = parse_form(body).ok_or_else(|| Fault::bad_input("The form cannot be read"))?;
+    let form = access_dialog::read_form(body)?;
     let entry = state.model.index.snapshot().get(id).cloned().ok_or_else(Fault::no_cluster)?;
-    let parts = ssh::parts(state)?;
+    let parts = state.ssh()?;
     let name = ssh::user(user)?;
-    let mut errors = SshErrors::default();
+    let mut errors = AccessErrors::default();
     let wanted = wanted(parts, &entry, &form, &mut errors).await;
-    if errors == SshErrors::default() {
+    if !errors.any() {
         match state.session.access.issue(&user.caller, ssh::ask(entry.id.clone(), wanted)).await {
             Ok(issued) => {
                 let mut page = page(state, context, user, &entry).await?;
-                page.given = Some(given(state, parts, name, &issued));
+                page.given = Some(AccessGiven::Shell(given(state, parts, name, &issued)));
                 let mut response = answer(context, StatusCode::OK, &page)?;
                 response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
                 return Ok(response);
             }
-            Err(error) => {
-                let frame = frame(state, context);
-                match &error {
-                    IssueError::Reason { .. } => errors.reason = Some(sentence(&error)),
-                    IssueError::Ticket { .. } => errors.ticket = Some(sentence(&error)),
-                    IssueError::Life { .. } => errors.life = Some(sentence(&error)),
-                    other => errors.form = Some(refusals::issue(other).failure(&frame)),
-                }
-            }
+            Err(error) if access_dialog::shown_at_field(&mut errors, &error) => {}
+            Err(error) => errors.form = Some(refusals::issue(&error).failure(&frame(state, context))),
         }
     }
-    let page = SshPage { form, errors, ..page(state, context, user, &entry).await? };
+    let mut page = page(state, context, user, &entry).await?;
+    page.question.form = form;
+    page.question.errors = errors;
     answer(context, StatusCode::UNPROCESSABLE_ENTITY, &page)
 }
 
-async fn wanted(parts: &SshParts, entry: &Entry, form: &SshForm, errors: &mut SshErrors) -> SshRequest {
+async fn wanted(parts: &SshParts, entry: &Entry, form: &AccessForm, errors: &mut AccessErrors) -> SshRequest {
     let machine = parts.name(&entry.id, form.machine.trim()).await;
-    let words: Vec<String> = form
-        .destinations
-        .split([',', ' ', '\t', '\r', '\n'])
-        .filter(|word| !word.is_empty())
-        .map(str::to_owned)
-        .collect();
+    let words: Vec<String> = access_dialog::destinations(form).map(str::to_owned).collect();
     let destinations = ssh::destinations(&words);
-    let life = match form.life.trim() {
-        "" => None,
-        text => match text.parse::<u64>() {
-            Ok(seconds) => Some(Duration::from_secs(seconds)),
-            Err(_) => {
-                errors.life = Some("A number of seconds.".to_owned());
-                None
-            }
-        },
-    };
-    let ticket = form.ticket.trim();
     SshRequest {
         machine: machine.unwrap_or_else(|why| {
-            errors.machine = Some(why);
+            errors.machine = Some(why.to_string());
             String::new()
         }),
         reason: form.reason.clone(),
-        ticket: (!ticket.is_empty()).then(|| ticket.to_owned()),
-        life,
+        ticket: access_dialog::ticket(form),
+        life: access_dialog::life(form, errors),
         agent_forwarding: !form.agent_forwarding.is_empty(),
         destinations: destinations.unwrap_or_else(|why| {
-            errors.destinations = Some(why);
+            errors.destinations = Some(why.to_string());
             Vec::new()
         }),
     }
@@ -340,7 +276,7 @@ fn given(state: &PortalState, parts: &SshParts, user: &str, issued: &IssuedGrant
         machine: issued.grant.machine.clone().unwrap_or_default(),
         command: parts.command(user),
         password: issued.token.expose().clone(),
-        password_until: ssh::password_until(state, issued).seconds(),
+        password_until: ssh::password_until(&state.session.access, issued).seconds(),
         ends: issued.grant.not_after.seconds(),
         grant: format!("/access/{}", issued.grant.id),
     }

@@ -8,26 +8,27 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Query, Request, State};
 use axum::response::Response;
 use http::{StatusCode, header};
+use portal_model::access_kinds::TERMINAL;
+use portal_model::access_offer;
 use portal_model::index::Entry;
-use portal_model::look::names::{is_dns, is_segment};
+use portal_model::objects::names::{is_dns, is_segment};
 use portal_model::session_follow;
 use portal_model::state::PortalState;
 use portal_session::context::{Context, Ctx};
 use portal_session::csrf;
 use portal_session::fault::Fault;
 use portal_session::refusals;
-use portal_session::refusals::sentence;
 use portal_session::user::CurrentUser;
 use proxy::terminal::{OpenTerminal, Visitor, accept};
 use rp_access::{ActiveGrant, IssueError, IssueRequest};
 use rp_documents::{GrantKind, Rights, Side};
 use rp_observe::ClusterSnapshot;
 use tower_sessions::Session;
-use web::{NavItem, Tab, TerminalAccess, TerminalOpen, TerminalPage, TerminalQuery, TerminalReasonForm};
+use web::{AccessQuestion, NavItem, Tab, TerminalAccess, TerminalOpen, TerminalPage, TerminalQuery};
 
+use crate::access_dialog;
 use crate::answer::{answer, see_other};
 use crate::cluster_path::ClusterPath;
-use crate::denial::denial_reason;
 use crate::frame::frame;
 use crate::live;
 
@@ -69,14 +70,14 @@ pub async fn page(
                 until: live.grant.not_after.seconds(),
             };
         }
-        None => {
-            page.ask = Some(TerminalReasonForm {
-                barred: denial_reason(&state, &user, &entry).await,
-                ..TerminalReasonForm::default()
-            });
-        }
+        None => page.ask = Some(question(&state, &user, &entry).await),
     }
     answer(&context, StatusCode::OK, &page)
+}
+
+/// What is asked before a terminal opens, or why it cannot be.
+async fn question(state: &PortalState, user: &CurrentUser, entry: &Entry) -> AccessQuestion {
+    access_dialog::question(entry, &access_offer::offer(state, user, entry, &TERMINAL).await)
 }
 
 fn terminal_row(open: OpenTerminal, user: &CurrentUser) -> TerminalOpen {
@@ -106,9 +107,7 @@ async fn watch(
         return fault.status;
     };
     let open = terminal_row(open.clone(), user);
-    if let Some(barred) = denial_reason(state, user, entry).await {
-        page.ask = Some(TerminalReasonForm { barred: Some(barred), ..TerminalReasonForm::default() });
-    }
+    page.ask = Some(question(state, user, entry).await).filter(|question| question.barred.is_some());
     page.watching = Some(open);
     StatusCode::OK
 }
@@ -122,15 +121,11 @@ fn blank(
 ) -> TerminalPage {
     let mut frame = frame(state, context);
     frame.place = NavItem::Clusters;
-    let unreachable = || {
-        Fault::new(StatusCode::CONFLICT, "not_reachable", Side::Cluster, "This cluster cannot be reached yet")
-            .why("It has no private endpoint yet.")
-    };
-    let failure = (!entry.reachable).then(|| unreachable().failure(&frame));
+    let refusal = access_offer::refusal(state, user, entry, &TERMINAL);
     TerminalPage {
         cluster: crate::cluster_head::cluster(entry, user),
         query,
-        failure,
+        failure: refusal.map(|refusal| refusal.fault().failure(&frame)),
         frame,
         ..TerminalPage::default()
     }
@@ -192,30 +187,20 @@ async fn machines(state: &PortalState, entry: &Entry) -> Vec<String> {
     listed.map(|all| all.iter().map(|each| each.name.clone()).collect()).unwrap_or_default()
 }
 
-#[derive(Debug, Default)]
-struct Form {
-    query: TerminalQuery,
-    reason: String,
-    ticket: String,
-}
-
-impl Form {
-    fn read(bytes: &[u8]) -> Self {
-        let mut form = Self::default();
-        for (name, value) in url::form_urlencoded::parse(bytes) {
-            let field = match &*name {
-                "namespace" => &mut form.query.namespace,
-                "pod" => &mut form.query.pod,
-                "container" => &mut form.query.container,
-                "machine" => &mut form.query.machine,
-                "reason" => &mut form.reason,
-                "ticket" => &mut form.ticket,
-                _ => continue,
-            };
-            *field = value.into_owned();
-        }
-        form
+/// Where a posted form leads.
+fn target(bytes: &[u8]) -> TerminalQuery {
+    let mut query = TerminalQuery::default();
+    for (name, value) in url::form_urlencoded::parse(bytes) {
+        let field = match &*name {
+            "namespace" => &mut query.namespace,
+            "pod" => &mut query.pod,
+            "container" => &mut query.container,
+            "machine" => &mut query.machine,
+            _ => continue,
+        };
+        *field = value.into_owned();
     }
+    query
 }
 
 /// Gives the access, then goes on to the terminal.
@@ -227,27 +212,26 @@ pub async fn give(
     bytes: Bytes,
 ) -> Result<Response, Fault> {
     let entry = state.model.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
-    let form = Form::read(&bytes);
-    let query = validate_query(form.query)?;
+    let form = access_dialog::read_form(&bytes)?;
+    let query = validate_query(target(&bytes))?;
     if !query.is_chosen() || query.is_watch() {
         return Err(Fault::bad_input("A terminal leads to a pod or to a machine"));
     }
-    let ticket = form.ticket.trim();
     let ask = IssueRequest {
-        ticket: (!ticket.is_empty()).then(|| ticket.to_owned()),
+        ticket: access_dialog::ticket(&form),
         machine: query.is_machine().then(|| query.machine.clone()),
         ..IssueRequest::new(GrantKind::Terminal, Some(id.clone()), Rights::Write, form.reason.clone())
     };
     let Err(error) = state.session.access.issue(&user.caller, ask).await else {
         return Ok(see_other(&query.href(&format!("{}/terminal", entry.path()))));
     };
-    let mut asked =
-        TerminalReasonForm { reason: form.reason, ticket: form.ticket, ..TerminalReasonForm::default() };
+    let mut asked = AccessQuestion { form, ..AccessQuestion::default() };
     match &error {
-        IssueError::Reason { .. } => asked.reason_error = Some(sentence(&error)),
-        IssueError::Ticket { .. } => asked.ticket_error = Some(sentence(&error)),
+        IssueError::Reason { .. } | IssueError::Ticket { .. } => {
+            access_dialog::shown_at_field(&mut asked.errors, &error);
+        }
         IssueError::ElevationNeeded { .. } | IssueError::NotAllowed { .. } => {
-            asked.barred = denial_reason(&state, &user, &entry).await;
+            asked.barred = question(&state, &user, &entry).await.barred;
             if asked.barred.is_none() {
                 return Err(refusals::issue(&error));
             }

@@ -4,7 +4,7 @@
 const LONGEST: u64 = 2 * 366 * 86_400;
 
 /// A range as it is written in addresses, `1h` when it is none.
-pub fn range(text: &str) -> String {
+pub(crate) fn range(text: &str) -> String {
     if seconds(text).is_some_and(|secs| (1..=LONGEST).contains(&secs)) {
         text.trim().to_ascii_lowercase()
     } else {
@@ -13,7 +13,7 @@ pub fn range(text: &str) -> String {
 }
 
 /// `1h30m` in seconds.
-pub fn seconds(text: &str) -> Option<u64> {
+pub(crate) fn seconds(text: &str) -> Option<u64> {
     let mut total = 0_u64;
     let mut rest = text.trim();
     while !rest.is_empty() {
@@ -34,7 +34,7 @@ pub fn seconds(text: &str) -> Option<u64> {
 }
 
 /// An instant: Unix seconds, `2026-11-21 03:12[:00]` in UTC, RFC 3339; `None`: now.
-pub fn instant(text: &str) -> Option<f64> {
+pub(crate) fn instant(text: &str) -> Option<f64> {
     let text = text.trim();
     if let Ok(at) = text.parse::<f64>() {
         return Some(at).filter(|at| at.is_finite() && *at >= 0.0);

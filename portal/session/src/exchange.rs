@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use rp_net::tls::TlsError;
 
 use crate::config::OidcConfig;
 
@@ -40,10 +41,11 @@ impl HttpExchange {
 }
 
 /// The exchange of production: the host's CAs and the configured one.
-pub fn network_exchange(config: &OidcConfig) -> Result<Arc<dyn Exchange>, String> {
-    let client = rp_net::http::client(config.ca_pem.as_deref(), TIME_OUT)
-        .map_err(|error| rp_base::chain(&error).to_string())?;
-    Ok(Arc::new(HttpExchange::new(client)))
+///
+/// # Errors
+/// The configured CA cannot be used.
+pub fn network_exchange(config: &OidcConfig) -> Result<Arc<dyn Exchange>, TlsError> {
+    Ok(Arc::new(HttpExchange::new(rp_net::http::client(config.ca_pem.as_deref(), TIME_OUT)?)))
 }
 
 fn no_answer(error: impl std::error::Error + Send + Sync + 'static) -> ExchangeError {

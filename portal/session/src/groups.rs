@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use http::{HeaderValue, Request, StatusCode, header};
 use rp_base::{Secret, chain};
+use rp_config::GroupSource;
 use serde_json::Value;
 use url::Url;
 
 use crate::claims::{ExtraClaims, Groups, MOST};
-use crate::config::GroupsSource;
 use crate::provider::{Claims, DiscoveredProvider, Provider, SignInError};
 
 /// Pages of an answer that comes in parts.
@@ -23,15 +23,15 @@ impl Provider {
         if named != Groups::TooMany {
             return Ok(named);
         }
-        match &self.config.groups_source {
-            GroupsSource::Token => Ok(Groups::TooMany),
-            GroupsSource::Userinfo => {
+        match &self.config.options.groups_from {
+            GroupSource::Token => Ok(Groups::TooMany),
+            GroupSource::Userinfo => {
                 let known = self.discovered().await?;
                 let found = self.person_by_userinfo(&known, access).await?;
                 let theirs = found.filter(|(sub, _)| sub == claims.subject().as_str());
                 Ok(theirs.map_or(Groups::TooMany, |(_, groups)| groups))
             }
-            GroupsSource::Address(url) => self.listed(url, access).await,
+            GroupSource::Address(url) => self.listed(url, access).await,
         }
     }
 

@@ -18,7 +18,8 @@ use openidconnect::{
     StandardErrorResponse, StandardTokenResponse,
 };
 use rp_base::{Secret, SharedClock, Timestamp, chain};
-use rp_net::assertion::Signer;
+use rp_net::assertion::{AssertionError, Signer};
+use rp_net::tls::TlsError;
 use tokio::sync::Mutex;
 use url::Url;
 
@@ -99,6 +100,19 @@ pub enum SignInError {
     Settings(String),
 }
 
+/// What is wrong with the sign-in settings.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    #[error("the issuer is no URL")]
+    Issuer,
+    #[error("the portal's URL cannot have a path")]
+    PortalUrl,
+    #[error(transparent)]
+    Credential(#[from] AssertionError),
+    #[error(transparent)]
+    Authority(#[from] TlsError),
+}
+
 /// One provider and our registration with it.
 #[derive(Debug)]
 pub struct Provider {
@@ -135,15 +149,17 @@ type ExchangeFuture = Pin<Box<dyn Future<Output = Result<HttpResponse, ExchangeE
 
 impl Provider {
     /// Sends no request yet.
+    ///
+    /// # Errors
+    /// [`SettingsError`].
     pub fn new(
         config: OidcConfig,
         portal: &Url,
         exchange: Arc<dyn Exchange>,
         clock: SharedClock,
-    ) -> Result<Self, String> {
-        let issuer = Url::parse(&config.issuer).map_err(|_| "the issuer is no URL".to_owned())?;
-        let redirect =
-            portal.join("/callback").map_err(|_| "the portal's URL cannot have a path".to_owned())?;
+    ) -> Result<Self, SettingsError> {
+        let issuer = Url::parse(&config.issuer).map_err(|_| SettingsError::Issuer)?;
+        let redirect = portal.join("/callback").map_err(|_| SettingsError::PortalUrl)?;
         let signer = match &config.auth {
             ClientAuth::PrivateKey { key_pem, certificate_pem, .. } => {
                 Some(Signer::new(key_pem, certificate_pem)?)
@@ -152,7 +168,7 @@ impl Provider {
         };
         Ok(Self {
             redirect: RedirectUrl::from_url(redirect),
-            after_logout: portal.join("/").map_err(|_| "the portal's URL cannot have a path".to_owned())?,
+            after_logout: portal.join("/").map_err(|_| SettingsError::PortalUrl)?,
             signer,
             exchange,
             known: ArcSwapOption::empty(),
@@ -172,11 +188,11 @@ impl Provider {
     }
 
     pub fn api_audience(&self) -> Option<&str> {
-        self.config.api_audience.as_deref()
+        self.config.options.api_audience.as_deref()
     }
 
     pub fn groups_claim(&self) -> &str {
-        &self.config.groups_claim
+        &self.config.options.groups_claim
     }
 
     /// Origins that a form may be sent on to, as CSP sources: sign-out redirects there.
@@ -280,7 +296,8 @@ impl Provider {
                 || Nonce::new(nonce),
             )
             .set_pkce_challenge(PkceCodeChallenge::from_code_verifier_sha256(&verifier));
-        for scope in &self.config.scopes {
+        // The client adds `openid` itself.
+        for scope in self.config.options.scopes.iter().filter(|scope| *scope != "openid") {
             request = request.add_scope(Scope::new(scope.clone()));
         }
         let request = match prompt {

@@ -73,7 +73,7 @@ impl Provider {
             return Err(SignInError::NotFresh);
         }
         let sub = claims.subject().to_string();
-        let name = identity(&claims, self.config.identity_claim.as_deref())?;
+        let name = identity(&claims, self.config.options.identity_claim.as_deref())?;
         let refresh = tokens.refresh_token().map(|token| Secret::new(token.secret().clone()));
         let groups = self.groups_of(&claims, &access_token(&tokens)).await?;
         Ok(Redeemed {
@@ -168,8 +168,9 @@ impl Provider {
             AssertionAudience::TokenEndpoint => known.token_endpoint.clone().unwrap_or_default(),
             AssertionAudience::Other(url) => url.to_string(),
         };
-        let signed =
-            signer.sign(&self.config.client_id, &audience, now, random).map_err(SignInError::Settings)?;
+        let signed = signer
+            .sign(&self.config.client_id, &audience, now, random)
+            .map_err(|error| SignInError::Settings(error.to_string()))?;
         let kind = ("client_assertion_type", assertion::TYPE.to_owned());
         Ok(vec![kind, ("client_assertion", signed.expose().clone())])
     }

@@ -21,16 +21,16 @@ const MOST: usize = 20_000;
 
 /// A session as read.
 #[derive(Debug)]
-pub struct CachedSession {
-    pub record: SessionRecord,
-    pub version: Version,
+pub(crate) struct CachedSession {
+    pub(crate) record: SessionRecord,
+    pub(crate) version: Version,
     /// The opened content; never printed with values.
-    pub data: HashMap<String, Value>,
+    pub(crate) data: HashMap<String, Value>,
 }
 
 /// By stored id.
 #[derive(Debug)]
-pub struct SessionCache {
+pub(crate) struct SessionCache {
     store: SharedStore,
     sessions: RwLock<HashMap<String, Arc<CachedSession>>>,
     /// Grows with each batch of changes: what was read before it is not kept.
@@ -39,7 +39,7 @@ pub struct SessionCache {
 }
 
 impl SessionCache {
-    pub async fn start(store: SharedStore) -> Result<Arc<Self>, StoreError> {
+    pub(crate) async fn start(store: SharedStore) -> Result<Arc<Self>, StoreError> {
         let cursor = store.head(Collection::Sessions).await?;
         let cache = Arc::new(Self {
             store,
@@ -51,17 +51,17 @@ impl SessionCache {
         Ok(cache)
     }
 
-    pub fn get(&self, id: &str) -> Option<Arc<CachedSession>> {
+    pub(crate) fn get(&self, id: &str) -> Option<Arc<CachedSession>> {
         self.sessions.read().get(id).cloned()
     }
 
     /// Read before a look at the store; pass it to [`SessionCache::put`].
-    pub fn epoch(&self) -> u64 {
+    pub(crate) fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
     }
 
     /// Keeps what was read, unless something changed meanwhile.
-    pub fn put(&self, epoch: u64, id: &str, cached: Arc<CachedSession>) {
+    pub(crate) fn put(&self, epoch: u64, id: &str, cached: Arc<CachedSession>) {
         let mut sessions = self.sessions.write();
         if self.epoch() == epoch {
             if sessions.len() >= MOST {
@@ -71,14 +71,14 @@ impl SessionCache {
         }
     }
 
-    pub fn forget(&self, id: &str) {
+    pub(crate) fn forget(&self, id: &str) {
         let mut sessions = self.sessions.write();
         self.epoch.fetch_add(1, Ordering::AcqRel);
         sessions.remove(id);
     }
 
     /// Whether ended sessions are surely known.
-    pub fn is_fresh(&self) -> bool {
+    pub(crate) fn is_fresh(&self) -> bool {
         self.fresh.lock().elapsed().max(self.store.freshness()) < REFUSE_AFTER
     }
 

@@ -15,7 +15,6 @@ use tower_sessions::session::{Id, Record};
 use tower_sessions::session_store::{Error, Result as StoreResult};
 use tower_sessions::{Session, SessionStore};
 
-use crate::config::SessionRules;
 use crate::session_cache::{CachedSession, SessionCache};
 use crate::session_user::{KEY, SID, SessionStart, SessionUser};
 
@@ -24,6 +23,15 @@ pub const COOKIE: &str = "__Host-aro";
 
 /// The idle end moves at most this often: one write a minute and session.
 const TOUCH: Duration = Duration::from_secs(60);
+
+/// Why no session was begun.
+#[derive(Debug, thiserror::Error)]
+pub enum MintError {
+    #[error(transparent)]
+    Session(#[from] tower_sessions::session::Error),
+    #[error("the session has no id")]
+    NoId,
+}
 
 /// Sessions of browsers.
 #[derive(Debug, Clone)]
@@ -34,7 +42,7 @@ struct Inner {
     store: SharedStore,
     keyring: Keyring,
     clock: SharedClock,
-    times: SessionRules,
+    times: rp_config::Session,
     cache: Arc<SessionCache>,
 }
 
@@ -43,7 +51,7 @@ impl Sessions {
         store: &SharedStore,
         keyring: &Keyring,
         clock: &SharedClock,
-        times: SessionRules,
+        times: rp_config::Session,
     ) -> Result<Self, StoreError> {
         let cache = SessionCache::start(Arc::clone(store)).await?;
         Ok(Self(Arc::new(Inner {
@@ -67,15 +75,18 @@ impl Sessions {
 
     /// When a session of that sign-in ends in any case.
     pub fn end_of(&self, signed_in: Timestamp) -> Timestamp {
-        signed_in + self.0.times.absolute
+        signed_in + self.0.times.max_age
     }
 
     /// A session without a browser; gives `name=value`.
-    pub async fn mint(&self, start: &SessionStart) -> Result<String, String> {
+    ///
+    /// # Errors
+    /// The session could not be stored.
+    pub async fn mint(&self, start: &SessionStart) -> Result<String, MintError> {
         let session = Session::new(None, Arc::new(self.clone()), None);
-        start.fill(&session).await.map_err(|error| chain(&error).to_string())?;
-        session.save().await.map_err(|error| chain(&error).to_string())?;
-        let id = session.id().ok_or("the session has no id")?;
+        start.fill(&session).await?;
+        session.save().await?;
+        let id = session.id().ok_or(MintError::NoId)?;
         Ok(format!("{COOKIE}={id}"))
     }
 
@@ -223,7 +234,7 @@ impl Inner {
         let now = self.clock.now();
         let user = SessionUser::in_data(&record.data);
         let created = user.as_ref().map_or(now, |user| user.signed_in);
-        let not_after = created + self.times.absolute;
+        let not_after = created + self.times.max_age;
         let sid = record.data.get(SID).and_then(Value::as_str).map(|sid| sha256(sid.as_bytes()));
         let plain = serde_json::to_vec(&record.data).map_err(|error| Error::Encode(error.to_string()))?;
         let sealed = self

@@ -49,7 +49,7 @@ fn associated(id: &str) -> String {
 }
 
 /// Order does not matter.
-pub fn digest(groups: &[String]) -> Digest {
+pub(crate) fn digest(groups: &[String]) -> Digest {
     let mut sorted: Vec<&str> = groups.iter().map(String::as_str).collect();
     sorted.sort_unstable();
     sha256(sorted.join("\n").as_bytes())

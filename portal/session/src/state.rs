@@ -11,11 +11,11 @@ use rp_metrics::Registry;
 use rp_seal::Keyring;
 
 use crate::codes::Codes;
-use crate::config::{OidcConfig, SessionRules};
+use crate::config::OidcConfig;
 use crate::exchange::{Exchange, network_exchange};
 use crate::metrics::PortalMetrics;
-use crate::provider::Provider;
-use crate::session_store::Sessions;
+use crate::provider::{Provider, SettingsError};
+use crate::session_store::{MintError, Sessions};
 use crate::session_user::SessionStart;
 use crate::sign_ins::SignIns;
 use crate::site::Site;
@@ -25,7 +25,7 @@ use crate::throttle::Throttle;
 #[derive(Debug)]
 pub struct SignInParts {
     pub oidc: OidcConfig,
-    pub sessions: SessionRules,
+    pub sessions: rp_config::Session,
     /// How the provider is reached; `None`: over the network, trusting the host's CAs and the configured one.
     pub exchange: Option<Arc<dyn Exchange>>,
 }
@@ -64,7 +64,7 @@ pub struct SessionState {
 pub struct SignInState {
     pub provider: Provider,
     pub sessions: Sessions,
-    pub rules: SessionRules,
+    pub rules: rp_config::Session,
     pub sign_ins: SignIns,
     pub codes: Codes,
     /// Limits device logins, each of which costs a row in the store.
@@ -78,8 +78,8 @@ pub struct SignInState {
 pub enum StartError {
     #[error("the store cannot be read")]
     Store(#[from] StoreError),
-    #[error("the sign-in settings cannot be used: {0}")]
-    SignIn(String),
+    #[error("the sign-in settings cannot be used")]
+    SignIn(#[from] SettingsError),
 }
 
 impl SessionState {
@@ -121,7 +121,7 @@ impl SessionState {
     ///
     /// # Errors
     /// The session could not be stored.
-    pub async fn mint_session(&self, person: Person) -> Result<String, String> {
+    pub async fn mint_session(&self, person: Person) -> Result<String, MintError> {
         let at = self.clock.now();
         let start = SessionStart { person, at, auth_time: Some(at), id_token: None, sid: None };
         self.sign_in.sessions.mint(&start).await
@@ -135,17 +135,16 @@ impl SignInState {
         let SignInParts { oidc, sessions: rules, exchange } = &parts.sign_in;
         let exchange = match exchange {
             Some(exchange) => Arc::clone(exchange),
-            None => network_exchange(oidc).map_err(StartError::SignIn)?,
+            None => network_exchange(oidc).map_err(SettingsError::from)?,
         };
-        let provider = Provider::new(oidc.clone(), &parts.site.urls.portal, exchange, Arc::clone(clock))
-            .map_err(StartError::SignIn)?;
-        let sessions = Sessions::start(store, keyring, clock, *rules).await?;
+        let provider = Provider::new(oidc.clone(), &parts.site.urls.portal, exchange, Arc::clone(clock))?;
+        let sessions = Sessions::start(store, keyring, clock, rules.clone()).await?;
         let sign_ins = SignIns::new(Arc::clone(store), keyring.clone(), Arc::clone(random), rules.revalidate);
         let codes = Codes::new(Arc::clone(store), keyring.clone(), Arc::clone(clock), Arc::clone(random));
         Ok(Self {
             provider,
             sessions,
-            rules: *rules,
+            rules: rules.clone(),
             sign_ins,
             codes,
             waiting: Throttle::new(10, 300),

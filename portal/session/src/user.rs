@@ -49,7 +49,7 @@ impl CurrentUser {
     /// (`[access] fresh_sign_in`). `came_from` is the page to come back to.
     pub fn require_fresh(&self, state: &SessionState, came_from: &str) -> Result<(), Fault> {
         let now = state.clock.now();
-        let within = state.access.policy().fresh_sign_in;
+        let within = state.access.policy().access.fresh_sign_in;
         if self.auth_time.is_some_and(|at| now < at + within) {
             return Ok(());
         }

@@ -9,7 +9,7 @@ use super::provider::ISSUER;
 const AUDIENCE: &str = "api://aro";
 
 async fn kit() -> Kit {
-    Kit::with(|parts| parts.sign_in.oidc.api_audience = Some(AUDIENCE.to_owned())).await
+    Kit::with(|parts| parts.sign_in.oidc.options.api_audience = Some(AUDIENCE.to_owned())).await
 }
 
 fn token(kit: &Kit, kind: &str, changed: &Value) -> String {

@@ -11,11 +11,10 @@ use http::{HeaderMap, Request, StatusCode, header};
 use portal_model::live_limits::LiveLimits;
 use portal_model::parts::{ClusterAccess, PortalParts};
 use portal_model::state::PortalState;
-use portal_session::config::SessionRules;
 use portal_session::config::{ClientAuth, OidcConfig};
 use portal_session::site::{Site, Urls};
 use portal_session::state::SignInParts;
-use proxy::prom::{Prom, PromLimits, PromParts};
+use proxy::prom::{Prom, PromParts};
 use rp_access::{Access, AccessParts, IssueRequest, Policy};
 use rp_audit::{Audit, AuditOptions, CheckpointKey};
 use rp_base::{Clock as _, Id, ManualClock, SharedClock, SystemRandom, Timestamp};
@@ -24,7 +23,7 @@ use rp_documents::{Collection, GrantKind, Person, ResourceId, Rights, Role};
 use rp_metrics::Registry;
 use rp_net::{Budget, Dialer, DialerOptions, Directory, DirectoryError, Networks, PrivateWay, Target};
 use rp_observe::{ObserveLimits, Observer, ObserverParts};
-use rp_prometheus::{Limits, Options, Prometheus};
+use rp_prometheus::{Options, Prometheus};
 use rp_seal::Keyring;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -91,7 +90,7 @@ pub(super) fn script(method: &str, path: &str) -> http::request::Builder {
 
 /// No cluster can be reached.
 fn prom(audit: &Audit, clock: &SharedClock) -> Prom {
-    let limits = Limits { time: Duration::from_secs(5), series: 100, drawn: 100, bytes: 1 << 20 };
+    let time = Duration::from_secs(5);
     let options = DialerOptions {
         private: PrivateWay::Direct,
         networks: Networks::default(),
@@ -112,7 +111,16 @@ fn prom(audit: &Audit, clock: &SharedClock) -> Prom {
         directory: Arc::new(EmptyDirectory),
         audit: audit.clone(),
         clock: Arc::clone(clock),
-        limits: PromLimits { pages: limits, tools: limits, fleet: limits, parallel: 2 },
+        settings: rp_config::Prometheus {
+            page_time: time,
+            tool_time: time,
+            fleet_time: time,
+            series: 100,
+            drawn: 100,
+            answer_bytes: 1 << 20,
+            parallel: 2,
+            ..rp_config::Prometheus::default()
+        },
     })
 }
 
@@ -146,7 +154,7 @@ fn terminals(access: &Arc<Access>, clock: &SharedClock) -> proxy::terminal::Term
         clock: Arc::clone(clock),
         random: Arc::new(SystemRandom),
         registry: Registry::new(),
-        options: proxy::terminal::TerminalOptions::default(),
+        settings: rp_config::Terminal::default(),
         cut: CancellationToken::new(),
     })
 }
@@ -193,7 +201,7 @@ impl Directory for EmptyDirectory {
     }
 }
 
-fn sign_in(provider: &Arc<FakeProvider>, sessions: SessionRules) -> SignInParts {
+fn sign_in(provider: &Arc<FakeProvider>, sessions: rp_config::Session) -> SignInParts {
     let secret = ClientAuth::Secret("s3cret".to_owned().into());
     SignInParts {
         oidc: OidcConfig::new(super::provider::ISSUER, "client", secret),
@@ -217,7 +225,16 @@ impl Kit {
         let options = AuditOptions::new(CheckpointKey::generate().unwrap());
         let audit = Audit::start(trail, Arc::clone(&shared), options).await.unwrap();
         let keyring = Keyring::generate(&SystemRandom);
-        let groups = Role::ALL.into_iter().map(|role| (role, vec![format!("g-{}", role.name())])).collect();
+        let group = |role: Role| vec![format!("g-{}", role.name())];
+        let roles = rp_config::Roles {
+            viewer: group(Role::Viewer),
+            sre: group(Role::Sre),
+            elevated: group(Role::Elevated),
+            approver: group(Role::Approver),
+            auditor: group(Role::Auditor),
+            admin: group(Role::Admin),
+        };
+        let clients = [("app-1".to_owned(), "deployer".to_owned())].into();
         let access = Access::start(AccessParts {
             store: Arc::clone(&store),
             audit: audit.clone(),
@@ -225,8 +242,8 @@ impl Kit {
             clock: Arc::clone(&shared),
             random: Arc::new(SystemRandom),
             policy: Policy {
-                groups,
-                robot_clients: [("app-1".to_owned(), "deployer".to_owned())].into(),
+                roles,
+                robots: rp_config::Robots { clients, ..rp_config::Robots::default() },
                 ..Policy::default()
             },
             registry: Registry::new(),
@@ -257,7 +274,7 @@ impl Kit {
             keyring,
             clock: shared,
             random: Arc::new(SystemRandom),
-            sign_in: sign_in(&provider, SessionRules::default()),
+            sign_in: sign_in(&provider, rp_config::Session::default()),
             site: Site {
                 urls: Urls {
                     portal: PORTAL.parse().unwrap(),
@@ -301,7 +318,7 @@ impl Kit {
             keyring: self.state.session.keyring.clone(),
             clock: Arc::clone(&self.state.session.clock),
             random: Arc::clone(&self.state.session.random),
-            sign_in: sign_in(&self.provider, self.state.session.sign_in.rules),
+            sign_in: sign_in(&self.provider, self.state.session.sign_in.rules.clone()),
             site: Site {
                 regions: Vec::new(),
                 run_books: portal_session::run_books::RunBooks::default(),

@@ -1,7 +1,7 @@
 //! How a login travels, and every way it can go wrong.
 
 use axum::body::Body;
-use portal_session::config::GroupsSource;
+use rp_config::GroupSource;
 use rp_documents::Role;
 use serde_json::json;
 use url::Url;
@@ -291,12 +291,12 @@ async fn a_dangerous_action_takes_a_sign_in_of_the_last_minutes() {
 async fn groups_that_do_not_fit_are_asked_for_where_the_settings_say() {
     let overage = json!({"groups": null, "_claim_names": {"groups": "src1"},
         "_claim_sources": {"src1": {"endpoint": "https://evil.example/groups"}}});
-    let address = || GroupsSource::Address("https://login.example/groups".parse().unwrap());
+    let address = || GroupSource::Address("https://login.example/groups".parse().unwrap());
     for (source, userinfo, listed, status) in [
-        (GroupsSource::Token, json!({"sub": "sub-sre", "groups": ["g-sre"]}), json!(["g-sre"]), 403),
-        (GroupsSource::Userinfo, json!({"sub": "sub-sre", "groups": ["g-sre"]}), json!([]), 303),
-        (GroupsSource::Userinfo, json!({"sub": "another", "groups": ["g-sre"]}), json!([]), 403),
-        (GroupsSource::Userinfo, json!({"sub": "sub-sre"}), json!([]), 403),
+        (GroupSource::Token, json!({"sub": "sub-sre", "groups": ["g-sre"]}), json!(["g-sre"]), 403),
+        (GroupSource::Userinfo, json!({"sub": "sub-sre", "groups": ["g-sre"]}), json!([]), 303),
+        (GroupSource::Userinfo, json!({"sub": "another", "groups": ["g-sre"]}), json!([]), 403),
+        (GroupSource::Userinfo, json!({"sub": "sub-sre"}), json!([]), 403),
         (address(), json!({}), json!(["g-sre"]), 303),
         (address(), json!({}), json!({"groups": ["g-sre"]}), 303),
         (address(), json!({}), json!({"value": [{"id": "other"}, {"id": "g-sre"}]}), 303),
@@ -311,7 +311,7 @@ async fn groups_that_do_not_fit_are_asked_for_where_the_settings_say() {
         ),
         (address(), json!({}), json!({"value": ["g-sre"], "@odata.nextLink": "https://evil.example/"}), 303),
     ] {
-        let kit = Kit::with(|parts| parts.sign_in.oidc.groups_source = source.clone()).await;
+        let kit = Kit::with(|parts| parts.sign_in.oidc.options.groups_from = source.clone()).await;
         {
             let mut with = kit.provider.with.lock();
             with.claims = overage.clone();

@@ -65,8 +65,8 @@ impl Machines for TwoMachines {
 async fn kit() -> Kit {
     let clock: SharedClock = Arc::new(ManualClock::at(rp_base::Timestamp::from_seconds(1_795_000_000)));
     let store = in_memory(Arc::clone(&clock));
-    let keys =
-        KeyParts { store, keyring: Keyring::generate(&SystemRandom), clock, fips: false, files: Vec::new() };
+    let settings = rp_config::Ssh::default();
+    let keys = KeyParts { store, keyring: Keyring::generate(&SystemRandom), clock, settings };
     let keys = Arc::new(ServiceKeys::open(&keys).await.unwrap());
     Kit::with(|parts| {
         let options = DialerOptions {

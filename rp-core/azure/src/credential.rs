@@ -80,12 +80,12 @@ impl Credential {
             Self::Certificate { client_id, certificate, key } => {
                 let signer = Signer::new(&read(key).await?, read(certificate).await?.expose());
                 let jwt = signer.and_then(|signer| signer.sign(client_id, url.as_str(), now, random));
-                (client_id, assertion(jwt.map_err(|why| failed(&why))?))
+                (client_id, assertion(jwt.map_err(|error| failed(&error.to_string()))?))
             }
             Self::CertificateText { client_id, certificate, key } => {
                 let jwt = Signer::new(key, certificate.expose())
                     .and_then(|signer| signer.sign(client_id, url.as_str(), now, random));
-                (client_id, assertion(jwt.map_err(|why| failed(&why))?))
+                (client_id, assertion(jwt.map_err(|error| failed(&error.to_string()))?))
             }
             Self::Secret { client_id, secret } => (client_id, vec![("client_secret", secret.clone())]),
             Self::WorkloadIdentity { client_id, token_file } => {

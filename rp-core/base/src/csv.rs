@@ -1,5 +1,9 @@
 //! Cells and lines of CSV (RFC 4180), for spreadsheets and scripts.
 
+/// A cell that begins with one of these, full-width signs among them, is a formula to some spreadsheet.
+pub const FORMULA: [char; 11] =
+    ['=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
+
 /// A line's cells, guarded, without the line's end.
 pub fn row<S: AsRef<str>>(out: &mut String, cells: impl IntoIterator<Item = S>) {
     for (at, text) in cells.into_iter().enumerate() {
@@ -12,7 +16,7 @@ pub fn row<S: AsRef<str>>(out: &mut String, cells: impl IntoIterator<Item = S>) 
 
 /// A cell that no spreadsheet runs: what begins like a formula gets an apostrophe before it, and quotes.
 pub fn cell(out: &mut String, text: &str) {
-    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+    if text.starts_with(FORMULA) {
         quoted(out, "'", text);
     } else {
         value(out, text);
@@ -74,9 +78,10 @@ mod tests {
         assert_eq!(written(cell, "plain"), "plain");
         assert_eq!(written(cell, "a,b \"c\""), "\"a,b \"\"c\"\"\"");
         assert_eq!(written(cell, "=cmd|' /C calc'!A0"), "\"'=cmd|' /C calc'!A0\"");
-        for start in ["=", "+", "-", "@", "\t", "\r"] {
+        for start in ["=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"] {
             assert_eq!(written(cell, &format!("{start}x")), format!("\"'{start}x\""));
         }
+        assert_eq!(written(cell, "a\n=b"), "\"a\n=b\"", "a line within quotes begins no cell");
         assert_eq!(written(value, "-1.5"), "-1.5");
         assert_eq!(written(value, "1,\"2"), "\"1,\"\"2\"");
     }
@@ -87,8 +92,7 @@ mod tests {
             let mut out = String::new();
             row(&mut out, &texts);
             let told = texts.iter().map(|text| {
-                let runs = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
-                if runs { format!("'{text}") } else { text.clone() }
+                if text.starts_with(FORMULA) { format!("'{text}") } else { text.clone() }
             });
             prop_assert_eq!(read(&out), told.collect::<Vec<_>>());
         }

@@ -45,6 +45,24 @@ pub fn visible(text: &[u8], most: usize) -> String {
     out
 }
 
+/// JSON for a terminal: C1 control characters, which JSON lets stand in its strings and some terminals obey, become
+/// escapes.
+pub fn terminal_json(json: String) -> String {
+    let steers = |letter: char| matches!(letter, '\u{80}'..='\u{9f}');
+    if !json.contains(steers) {
+        return json;
+    }
+    let mut out = String::with_capacity(json.len() + 32);
+    for letter in json.chars() {
+        if steers(letter) {
+            out.push_str(&format!("\\u{:04x}", u32::from(letter)));
+        } else {
+            out.push(letter);
+        }
+    }
+    out
+}
+
 /// Control characters, and those of Unicode's categories Cf, Zl and Zp, which have no glyph or turn the direction.
 fn is_unseen(letter: char) -> bool {
     letter.is_control()
@@ -83,6 +101,13 @@ mod tests {
         assert_ne!(visible(b"\n", 9), visible(br"\n", 9), "no text reads like another");
         assert_eq!(visible("ééé".as_bytes(), 3), "é[4 more bytes]");
         assert_eq!(visible(&[b'x'; 10], 4), "xxxx[6 more bytes]");
+    }
+
+    #[test]
+    fn json_steers_no_terminal() {
+        assert_eq!(terminal_json(r#"{"a":"é"}"#.to_owned()), r#"{"a":"é"}"#);
+        let steering = "[\"\u{80}a\u{9b}2J\u{9f}\u{a0}\"]".to_owned();
+        assert_eq!(terminal_json(steering), "[\"\\u0080a\\u009b2J\\u009f\u{a0}\"]");
     }
 
     #[test]

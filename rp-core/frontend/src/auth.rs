@@ -18,12 +18,13 @@ use http::request;
 use rp_base::{SharedClock, Timestamp};
 use rp_net::tls::ClientChain;
 
-pub use arm::{ArmCertificates, ArmOptions};
+pub use arm::{ArmCertificates, ArmError, ArmOptions};
 pub use mise::Mise;
 pub use named::NamedClient;
-pub use tokens::{TokenIssuer, TokenRules};
+pub use tokens::{FetchError, TokenError, TokenIssuer, TokenRules};
 
 use crate::dependencies::{AuthorizedCaller, Authorizer, Caller};
+use crate::not_ready::NotReady;
 
 /// Checks a caller's certificate.
 #[async_trait]
@@ -39,8 +40,8 @@ pub trait CertificateCheck: Send + Sync + std::fmt::Debug + 'static {
     /// Whether it can decide.
     ///
     /// # Errors
-    /// What it waits for, as a sentence.
-    fn ready(&self, now: Timestamp) -> Result<(), String>;
+    /// What it waits for.
+    fn ready(&self, now: Timestamp) -> Result<(), NotReady>;
 }
 
 /// Checks a caller's token.
@@ -52,8 +53,8 @@ pub trait TokenCheck: Send + Sync + std::fmt::Debug + 'static {
     /// Whether it can decide.
     ///
     /// # Errors
-    /// What it waits for, as a sentence.
-    async fn ready(&self) -> Result<(), String>;
+    /// What it waits for.
+    async fn ready(&self) -> Result<(), NotReady>;
 }
 
 /// The callers of a process in production.
@@ -87,7 +88,7 @@ impl Authorizer for Callers {
         known.then(AuthorizedCaller::unrestricted)
     }
 
-    async fn ready(&self) -> Result<(), String> {
+    async fn ready(&self) -> Result<(), NotReady> {
         let now = self.clock.now();
         if let Some(admin) = &self.admin {
             admin.ready(now)?;
@@ -98,7 +99,10 @@ impl Authorizer for Callers {
             // One usable kind of authentication is enough to be ready.
             Some(tokens) => match tokens.ready().await {
                 Ok(()) => Ok(()),
-                Err(reason) => self.arm.ready(now).map_err(|more| format!("{reason}; {more}")),
+                Err(tokens) => self.arm.ready(now).map_err(|certificates| NotReady::Callers {
+                    tokens: Box::new(tokens),
+                    certificates: Box::new(certificates),
+                }),
             },
         }
     }

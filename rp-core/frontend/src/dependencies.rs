@@ -15,6 +15,7 @@ use serde::Serialize;
 use crate::admin::{AdminParts, AdminRole};
 use crate::detectors::Detectors;
 use crate::edge::Edge;
+use crate::not_ready::NotReady;
 
 /// The caller, as far as the request's head identifies it.
 pub struct Caller<'a> {
@@ -55,8 +56,8 @@ pub trait Authorizer: Send + Sync + fmt::Debug + 'static {
     /// Whether it can decide (`contract/frontend.md` §13).
     ///
     /// # Errors
-    /// What it waits for, as a sentence.
-    async fn ready(&self) -> Result<(), String> {
+    /// What it waits for.
+    async fn ready(&self) -> Result<(), NotReady> {
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! Which operation a route and a method are (`contract/frontend.md` §4).
 
 use http::{Method, StatusCode};
+use rp_base::chain;
 
 use crate::call::Call;
 use crate::dependencies::FrontendParts;
@@ -18,8 +19,8 @@ pub(crate) async fn dispatch(
     match (&call.method, route) {
         (&Method::GET, Route::Ready) => match edge::ready(parts).await {
             Ok(()) => Ok(response::compact_json(&serde_json::json!({}))),
-            Err(reason) => {
-                tracing::debug!(reason, "not ready");
+            Err(error) => {
+                tracing::debug!(reason = %chain(&error), "not ready");
                 Err(internal().into())
             }
         },

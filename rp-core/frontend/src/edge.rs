@@ -12,6 +12,7 @@ use url::Url;
 
 use crate::dependencies::FrontendParts;
 use crate::metrics::Metrics;
+use crate::not_ready::NotReady;
 
 /// Most request bodies in memory at a time; each is at most 1 MiB.
 const BODIES: usize = 512;
@@ -84,23 +85,23 @@ impl Default for ReadyWindow {
 }
 
 /// Whether requests can be served; the error names what is waited for.
-pub(crate) async fn ready(parts: &FrontendParts) -> Result<(), String> {
+pub(crate) async fn ready(parts: &FrontendParts) -> Result<(), NotReady> {
     let ready = &parts.edge.ready;
     if ready.leaving.is_cancelled() {
-        return Err("the process is about to end".to_owned());
+        return Err(NotReady::Ending);
     }
     if Instant::now() < ready.from {
-        return Err("the process has just started".to_owned());
+        return Err(NotReady::Starting);
     }
     if !parts.offers.ready() {
-        return Err("what can be installed was not read lately".to_owned());
+        return Err(NotReady::Offers);
     }
     parts.authorizer.ready().await?;
-    parts.store.ready().await.map_err(|error| chain(&error).to_string())?;
-    match &parts.edge.audit {
-        Some(audit) => audit.ready().map_err(|error| chain(&error).to_string()),
-        None => Ok(()),
+    parts.store.ready().await?;
+    if let Some(audit) = &parts.edge.audit {
+        audit.ready()?;
     }
+    Ok(())
 }
 
 /// Emits the heartbeat at the start and every minute while ready.
@@ -111,8 +112,8 @@ pub(crate) async fn heartbeat(parts: &FrontendParts) {
         ticks.tick().await;
         let ready = ready(parts).await;
         parts.edge.metrics.heartbeat(ready.is_ok(), &parts.commit);
-        if let Err(reason) = ready {
-            tracing::info!(reason, "the API is not ready");
+        if let Err(error) = ready {
+            tracing::info!(reason = %chain(&error), "the API is not ready");
         }
     }
 }

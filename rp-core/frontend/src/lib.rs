@@ -17,6 +17,7 @@ mod document;
 mod edge;
 mod fault;
 mod metrics;
+mod not_ready;
 mod offers;
 mod operations;
 mod paging;
@@ -44,6 +45,7 @@ pub use dependencies::{
 pub use detectors::{AppLensDetectors, Detectors};
 pub use edge::{Edge, ReadyWindow};
 pub use metrics::Metrics;
+pub use not_ready::NotReady;
 pub use offers::StoreOffers;
 
 /// The API as a router that takes every path. A request's extension `ConnectInfo<SocketAddr>` says where it comes from.
@@ -69,8 +71,8 @@ impl Frontend {
     /// Whether requests can be taken (`contract/frontend.md` §13).
     ///
     /// # Errors
-    /// What is waited for, as a sentence.
-    pub async fn ready(&self) -> Result<(), String> {
+    /// What is waited for.
+    pub async fn ready(&self) -> Result<(), NotReady> {
         edge::ready(&self.0).await
     }
 

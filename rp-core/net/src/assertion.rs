@@ -15,6 +15,17 @@ const LIFE: i64 = 60;
 /// Seconds: the provider's clock may be behind ours.
 const EARLIER: i64 = 30;
 
+/// Why no assertion can be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum AssertionError {
+    #[error("the client key is no RSA key in PEM")]
+    Key,
+    #[error("the client certificate is not PEM")]
+    Certificate,
+    #[error("the client key cannot sign")]
+    Signature,
+}
+
 /// Signs assertions.
 pub struct Signer {
     key: EncodingKey,
@@ -44,11 +55,10 @@ impl Signer {
     ///
     /// # Errors
     /// Says which of the two cannot be used.
-    pub fn new(key_pem: &Secret<String>, certificate_pem: &str) -> Result<Self, String> {
-        let key = EncodingKey::from_rsa_pem(key_pem.expose().as_bytes())
-            .map_err(|_| "the client key is no RSA key in PEM".to_owned())?;
+    pub fn new(key_pem: &Secret<String>, certificate_pem: &str) -> Result<Self, AssertionError> {
+        let key = EncodingKey::from_rsa_pem(key_pem.expose().as_bytes()).map_err(|_| AssertionError::Key)?;
         let chain = chain_of(certificate_pem);
-        let leaf = chain.first().ok_or("the client certificate is not PEM")?;
+        let leaf = chain.first().ok_or(AssertionError::Certificate)?;
         let thumbprint = URL_SAFE_NO_PAD.encode(sha256(leaf).0);
         let mut header = Header::new(Algorithm::RS256);
         header.kid = Some(thumbprint.clone());
@@ -67,7 +77,7 @@ impl Signer {
         audience: &str,
         now: Timestamp,
         random: &dyn Random,
-    ) -> Result<Secret<String>, String> {
+    ) -> Result<Secret<String>, AssertionError> {
         let now = now.seconds();
         let claims = Claims {
             iss: client_id,
@@ -80,7 +90,7 @@ impl Signer {
         };
         jsonwebtoken::encode(&self.header, &claims, &self.key)
             .map(Secret::new)
-            .map_err(|_| "the client key cannot sign".to_owned())
+            .map_err(|_| AssertionError::Signature)
     }
 }
 

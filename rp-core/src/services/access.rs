@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use rp_access::{Access, AccessParts, KubeconfigParts, Outage, Policy, StoreDirectory};
-use rp_config::{SelfServiceRights, Settings};
-use rp_documents::{Rights, Role};
+use rp_access::{Access, AccessParts, KubeconfigParts, Policy, StoreDirectory};
+use rp_config::Settings;
 use rp_net::{Budget, BudgetLimits, PerMinute};
 
 use crate::Services;
@@ -57,49 +56,19 @@ fn read_kubeconfig(text: &str) -> Result<KubeconfigParts, &'static str> {
 
 /// The rules about people and lives.
 fn policy(settings: &Settings) -> Policy {
-    let roles = &settings.roles;
-    let groups = [
-        (Role::Viewer, &roles.viewer),
-        (Role::Sre, &roles.sre),
-        (Role::Elevated, &roles.elevated),
-        (Role::Approver, &roles.approver),
-        (Role::Auditor, &roles.auditor),
-        (Role::Admin, &roles.admin),
-    ];
+    let limits = &settings.limits;
     Policy {
-        groups: groups.into_iter().map(|(role, groups)| (role, groups.clone())).collect(),
-        default_life: settings.access.default_life,
-        max_life: settings.access.max_life,
-        max_power_life: settings.access.max_power_life.min(settings.access.max_life),
-        max_total_life: settings.access.max_total_life,
-        renew_life: settings.access.renew_life,
-        password_life: settings.access.password_life,
-        min_life: settings.access.min_life,
-        min_reason: settings.access.min_reason,
-        fresh_sign_in: settings.access.fresh_sign_in,
-        max_grants: settings.access.max_grants,
-        max_streams: settings.access.max_streams,
-        max_requests: settings.access.max_requests,
-        elevation_self_service: settings.elevation.self_service.clone(),
-        self_service_rights: if settings.elevation.self_service_rights == SelfServiceRights::Admin {
-            Rights::Admin
-        } else {
-            Rights::Write
-        },
-        max_elevation: settings.elevation.max_life,
-        break_glass: settings.elevation.break_glass,
-        max_robot_life: settings.robots.max_life,
-        robot_clients: settings.robots.clients.clone(),
+        roles: settings.roles.clone(),
+        access: settings.access.clone(),
+        elevation: settings.elevation.clone(),
+        robots: settings.robots.clone(),
         rates: PerMinute {
-            sign_in: settings.limits.sign_in_per_minute,
-            issue: settings.limits.issue_per_minute,
-            renew: settings.limits.renewals_per_minute,
-            misses: settings.limits.misses_per_minute,
-            streams: settings.limits.streams_per_minute,
+            sign_in: limits.sign_in_per_minute,
+            issue: limits.issue_per_minute,
+            renew: limits.renewals_per_minute,
+            misses: limits.misses_per_minute,
+            streams: limits.streams_per_minute,
         },
-        outage: match settings.store.outage {
-            rp_config::Outage::Refuse => Outage::Refuse,
-            rp_config::Outage::Spool => Outage::Spool,
-        },
+        outage: settings.store.outage,
     }
 }

@@ -8,11 +8,12 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use rp_audit::{Audit, AuditOptions, CheckpointKey};
 use rp_base::{Clock as _, Digest, Id, SystemClock, SystemRandom};
+use rp_config::{RecordingPolicy, RecordingRules};
 use rp_database::{SharedStore, SqliteOptions, SqliteStore};
 use rp_documents::{Grant, GrantKind, GrantOptions, Person, RecordingKind, ResourceId, Rights, Unknown};
 use rp_metrics::Registry;
 use rp_recording::{
-    DiskStorage, Options, Policy, RecordingParts, Recordings, SessionStart, Storage as _, StreamKind,
+    DiskStorage, Options, RecordingParts, Recordings, SessionStart, Storage as _, StreamKind,
 };
 use rp_seal::Keyring;
 use serde::{Deserialize, Serialize};
@@ -118,7 +119,10 @@ impl RecordingStore {
             random: Arc::new(SystemRandom),
             storage: Arc::new(disk),
             registry: Registry::new(),
-            options: Options { policy: Policy::Required, ..Options::default() },
+            options: Options {
+                rules: RecordingRules { policy: RecordingPolicy::Required, ..RecordingRules::default() },
+                ..Options::default()
+            },
         });
         Ok(Self { store, audit, recordings })
     }

@@ -168,7 +168,7 @@ fn news(seen: &mut HashMap<String, String>, row: &Value) -> bool {
 /// Events as they come: one JSON object a line, or rows whose head stands above the first.
 fn print_events(rows: &[Value], format: Format, first: bool, out: &mut Output) -> Result<(), CliError> {
     match format {
-        Format::Json | Format::Yaml => rows.iter().try_for_each(|row| out.raw(&format!("{row}\n"))),
+        Format::Json | Format::Yaml => rows.iter().try_for_each(|row| out.json_line(row)),
         Format::Name => out.raw(&names(rows, "/name")),
         Format::Csv | Format::Table => {
             let text = if format == Format::Csv { separated(rows, &EVENTS) } else { table(rows, &EVENTS) };

@@ -193,7 +193,7 @@ impl OperationPrinter {
 
     fn event(&self, event: &Value, words: &str, out: &mut Output) -> Result<(), CliError> {
         if self.json {
-            return out.raw(&format!("{event}\n"));
+            return out.json_line(event);
         }
         out.raw(&format!("{}\n", rp_base::text::clean(words, 2_000)))
     }

@@ -25,8 +25,7 @@ use crate::response::{HttpResponse, json_response};
 
 /// Life of a kubeconfig.
 const KUBECONFIG: Duration = Duration::from_hours(6);
-/// Life of a shell (`contract/portal.md` §16.4); its password opens it within
-/// [`rp_access::Policy::password_life`].
+/// Life of a shell (`contract/portal.md` §16.4); its password opens it within `access.password_life`.
 const SHELL: Duration = Duration::from_hours(1);
 /// The longest name of a person, in characters.
 const MOST_NAME: usize = 256;
@@ -120,7 +119,7 @@ pub(super) async fn ssh(
         username = person,
         resource_id = path.key(),
         master,
-        ttl_seconds = issuer.access.policy().password_life.as_secs(),
+        ttl_seconds = issuer.access.policy().access.password_life.as_secs(),
         "admin ssh create"
     );
     let life = SHELL.min(issuer.access.policy().longest(Rights::Write));

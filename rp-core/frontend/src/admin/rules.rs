@@ -1,7 +1,7 @@
 //! Which objects of a cluster administrators' tools may read (`contract/frontend.md` §11.2).
 
 use rp_api::CloudError;
-use rp_kube::namespaces::is_openshift;
+use rp_openshift::namespaces::is_openshift;
 
 use super::kubernetes::Resource;
 

@@ -15,13 +15,25 @@ use serde::Deserialize;
 use url::Url;
 
 use super::CertificateCheck;
-use super::tokens::fetch;
+use super::tokens::{FetchError, fetch};
+use crate::not_ready::NotReady;
 
 /// The list is older than this: not ready (`contract/frontend.md` §3).
 const STALE: Duration = Duration::from_secs(24 * 3600);
 const TIME: Duration = Duration::from_secs(30);
 /// After a failure.
 const SOON: Duration = Duration::from_secs(10);
+
+/// Why the published list was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum ArmError {
+    #[error(transparent)]
+    Fetch(#[from] FetchError),
+    #[error("a certificate is no base64")]
+    NoBase64,
+    #[error("no entry is valid now")]
+    NoneValid,
+}
 
 /// Where ARM publishes.
 #[derive(Debug, Clone)]
@@ -90,7 +102,7 @@ impl ArmCertificates {
     ///
     /// # Errors
     /// It cannot be fetched or parsed, or none of its entries is valid now: the old list stays.
-    pub async fn refresh(&self) -> Result<(), String> {
+    pub async fn refresh(&self) -> Result<(), ArmError> {
         let now = self.options.clock.now();
         let mut url = self.options.endpoint.clone();
         url.set_path("/metadata/authentication");
@@ -98,13 +110,12 @@ impl ArmCertificates {
         let told: CertificateListResponse = fetch(&self.http, url).await?;
         let mut entries = Vec::new();
         for entry in told.client_certificates {
-            let certificate =
-                STANDARD.decode(entry.certificate.trim()).map_err(|_| "a certificate is no base64")?;
+            let certificate = STANDARD.decode(entry.certificate.trim()).map_err(|_| ArmError::NoBase64)?;
             let (not_before, not_after) = (entry.not_before, entry.not_after);
             entries.push(Entry { not_before, not_after, certificate });
         }
         if !entries.iter().any(|entry| entry.is_valid(now)) {
-            return Err("no entry is valid now".to_owned());
+            return Err(ArmError::NoneValid);
         }
         self.published.store(Some(Arc::new(Published { read: now, entries })));
         Ok(())
@@ -115,8 +126,8 @@ impl ArmCertificates {
         loop {
             let wait = match self.refresh().await {
                 Ok(()) => self.options.refresh,
-                Err(reason) => {
-                    tracing::error!(reason, "ARM's certificates cannot be read, the old ones stay");
+                Err(error) => {
+                    tracing::error!(error = %chain(&error), "ARM's certificates cannot be read, the old ones stay");
                     SOON.min(self.options.refresh)
                 }
             };
@@ -156,22 +167,17 @@ impl CertificateCheck for ArmCertificates {
         published.entries.iter().any(|entry| entry.certificate == leaf.as_ref() && entry.is_valid(now))
     }
 
-    fn ready(&self, now: Timestamp) -> Result<(), String> {
+    fn ready(&self, now: Timestamp) -> Result<(), NotReady> {
         let published = self.published.load();
         let Some(published) = published.as_ref() else {
-            return Err("ARM's certificates were never read".to_owned());
+            return Err(NotReady::ArmUnread);
         };
         if now > published.read + STALE {
-            return Err("ARM's certificates were not read for a day".to_owned());
+            return Err(NotReady::ArmStale);
         }
         match published.entries.iter().any(|entry| entry.is_valid(now)) {
             true => Ok(()),
-            false => Err("none of ARM's certificates is valid now".to_owned()),
+            false => Err(NotReady::ArmExpired),
         }
     }
-}
-
-/// The error with its causes, as one line.
-pub(super) fn error_chain(error: &reqwest::Error) -> String {
-    chain(error).to_string()
 }

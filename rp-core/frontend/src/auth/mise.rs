@@ -8,12 +8,13 @@ use axum::extract::ConnectInfo;
 use http::header::{AUTHORIZATION, HOST};
 use http::{HeaderValue, request};
 use reqwest::StatusCode;
+use rp_base::chain;
 use rp_net::http::client;
 use rp_net::tls::TlsError;
 use url::Url;
 
 use super::TokenCheck;
-use super::arm::error_chain;
+use crate::not_ready::NotReady;
 
 const TIME: Duration = Duration::from_secs(5);
 /// After the first and after the second try.
@@ -73,7 +74,7 @@ impl TokenCheck for Mise {
                     }
                     format!("it answered {status}")
                 }
-                Err(error) => error_chain(&error),
+                Err(error) => chain(&error).to_string(),
             };
             let Some(wait) = waits.next() else {
                 tracing::error!(reason = again, "the token check does not answer");
@@ -83,11 +84,11 @@ impl TokenCheck for Mise {
         }
     }
 
-    async fn ready(&self) -> Result<(), String> {
-        match self.http.get(self.at("/readyz")).send().await {
-            Ok(answer) if answer.status() == StatusCode::OK => Ok(()),
-            Ok(answer) => Err(format!("the token check is not ready: {}", answer.status())),
-            Err(error) => Err(format!("the token check does not answer: {}", error_chain(&error))),
+    async fn ready(&self) -> Result<(), NotReady> {
+        let answer = self.http.get(self.at("/readyz")).send().await.map_err(NotReady::TokenCheckAway)?;
+        match answer.status() {
+            StatusCode::OK => Ok(()),
+            status => Err(NotReady::TokenCheck(status)),
         }
     }
 }

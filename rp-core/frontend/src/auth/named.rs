@@ -11,6 +11,7 @@ use rp_net::tls::{ClientChain, TlsError};
 use super::CertificateCheck;
 use crate::admin::AdminRole;
 use crate::dependencies::AuthorizedCaller;
+use crate::not_ready::NotReady;
 
 /// Authorities and names.
 #[derive(Debug)]
@@ -67,7 +68,7 @@ impl CertificateCheck for NamedClient {
         })
     }
 
-    fn ready(&self, _: Timestamp) -> Result<(), String> {
+    fn ready(&self, _: Timestamp) -> Result<(), NotReady> {
         Ok(())
     }
 }

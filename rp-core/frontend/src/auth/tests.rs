@@ -24,11 +24,12 @@ use tokio::net::TcpListener;
 use url::Url;
 
 use super::{
-    ArmCertificates, ArmOptions, Callers, CertificateCheck, Mise, NamedClient, TokenCheck, TokenIssuer,
-    TokenRules,
+    ArmCertificates, ArmError, ArmOptions, Callers, CertificateCheck, Mise, NamedClient, TokenCheck,
+    TokenIssuer, TokenRules,
 };
 use crate::admin::AdminRole;
 use crate::dependencies::{AuthorizedCaller, Authorizer as _, Caller};
+use crate::not_ready::NotReady;
 
 const NOW: i64 = 1_795_230_720;
 
@@ -122,12 +123,12 @@ async fn arms_published_certificates_are_matched_byte_for_byte_and_kept_when_a_r
 
     let past = json!({"clientCertificates": [entry(&old, NOW - 20, NOW - 10)]});
     told.set(PATH, StatusCode::OK, past.clone());
-    assert_eq!(arm.refresh().await.unwrap_err(), "no entry is valid now");
+    assert!(matches!(arm.refresh().await, Err(ArmError::NoneValid)));
     let good = json!({"clientCertificates": [entry(&old, NOW - 20, NOW - 10), entry(&ours, NOW - 20, NOW + 90_000)]});
     told.set(PATH, StatusCode::OK, good);
     arm.refresh().await.unwrap();
     assert!(arm.trusts(&ours, now) && !arm.trusts(&theirs, now) && !arm.trusts(&old, now));
-    assert_eq!(arm.ready(now), Ok(()));
+    arm.ready(now).unwrap();
 
     for (status, body) in [
         (StatusCode::OK, past),
@@ -200,7 +201,7 @@ async fn tokens_are_taken_by_signature_issuer_audience_life_application_and_role
     clock.advance(Duration::from_secs(6));
     publish(&told, &[&key]);
     assert!(authorize(&key.token(&good)).await);
-    assert_eq!(issuer.ready().await, Ok(()));
+    issuer.ready().await.unwrap();
 
     let changed = |name: &str, value: Value| {
         let mut claims = good.clone();
@@ -267,7 +268,7 @@ async fn the_token_check_beside_us_is_asked_again_only_when_that_may_help() {
     assert_eq!(seen["original-method"], "PUT");
     assert!(mise.ready().await.is_err());
     told.set("/readyz", StatusCode::OK, Value::Null);
-    assert_eq!(mise.ready().await, Ok(()));
+    mise.ready().await.unwrap();
 }
 
 /// One certificate.
@@ -279,8 +280,8 @@ impl CertificateCheck for OneCertificate {
         chain.0 == self.0.0
     }
 
-    fn ready(&self, _: Timestamp) -> Result<(), String> {
-        Err("certificates".to_owned())
+    fn ready(&self, _: Timestamp) -> Result<(), NotReady> {
+        Err(NotReady::ArmUnread)
     }
 }
 
@@ -294,7 +295,7 @@ impl TokenCheck for FixedToken {
         head.headers.get("authorization").is_some_and(|value| value == "good")
     }
 
-    async fn ready(&self) -> Result<(), String> {
+    async fn ready(&self) -> Result<(), NotReady> {
         Ok(())
     }
 }

@@ -7,10 +7,10 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use async_trait::async_trait;
 use http::header::AUTHORIZATION;
-use http::request;
+use http::{StatusCode, request};
 use jsonwebtoken::Algorithm;
 use jsonwebtoken::jwk::Jwk;
-use rp_base::{SharedClock, Timestamp};
+use rp_base::{SharedClock, Timestamp, chain};
 use rp_net::http::client;
 use rp_net::jwt::{Expected, JwtError, SignedToken};
 use rp_net::tls::TlsError;
@@ -21,7 +21,7 @@ use tokio::sync::Mutex;
 use url::Url;
 
 use super::TokenCheck;
-use super::arm::error_chain;
+use crate::not_ready::NotReady;
 
 const TIME: Duration = Duration::from_secs(10);
 /// Larger answers are not read.
@@ -43,6 +43,49 @@ const ALGORITHMS: [Algorithm; 8] = [
     Algorithm::ES256,
     Algorithm::ES384,
 ];
+
+/// Why a token is not taken, or none can be checked.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenError {
+    #[error(transparent)]
+    Jwt(#[from] JwtError),
+    #[error("it has expired")]
+    Expired,
+    #[error("it is not yet valid")]
+    NotYetValid,
+    #[error("its application may not call")]
+    Application,
+    #[error("it has none of the roles")]
+    Roles,
+    #[error("the issuer is no URL")]
+    IssuerUrl,
+    #[error("the configuration is another issuer's")]
+    OtherIssuer,
+    /// Its last failure is too recent to ask again.
+    #[error("the issuer did not answer a moment ago")]
+    IssuerAway,
+    #[error(transparent)]
+    Fetch(#[from] FetchError),
+}
+
+/// Why something published could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    #[error(transparent)]
+    Http(#[from] reqwest::Error),
+    #[error("{host} answered {status}")]
+    Status { host: String, status: StatusCode },
+    #[error("{host} answered something else than JSON")]
+    NotJson { host: String },
+    #[error("{host} answered more than 1 MiB")]
+    TooLarge { host: String },
+    #[error("{host} answered what we cannot read")]
+    Unreadable {
+        host: String,
+        #[source]
+        cause: serde_json::Error,
+    },
+}
 
 /// Requirements for the claims of a token.
 #[derive(Debug, Clone)]
@@ -95,7 +138,7 @@ impl TokenIssuer {
     }
 
     /// The issuer's keys; fetched when they are old, or when the `seen` ones did not verify the token.
-    async fn keys(&self, seen: Option<&Arc<Keys>>) -> Result<Arc<Keys>, String> {
+    async fn keys(&self, seen: Option<&Arc<Keys>>) -> Result<Arc<Keys>, TokenError> {
         let now = self.clock.now();
         let good =
             |known: &Arc<Keys>| now < known.read + FRESH && seen.is_none_or(|seen| !Arc::ptr_eq(seen, known));
@@ -108,7 +151,7 @@ impl TokenIssuer {
             return Ok(known);
         }
         if last.is_some_and(|at| now < at + LEAST_BETWEEN) {
-            return known.ok_or_else(|| "the issuer did not answer a moment ago".to_owned());
+            return known.ok_or(TokenError::IssuerAway);
         }
         *last = Some(now);
         match self.discover(now).await {
@@ -117,20 +160,20 @@ impl TokenIssuer {
                 self.keys.store(Some(Arc::clone(&keys)));
                 Ok(keys)
             }
-            Err(reason) => {
-                tracing::error!(reason, "the issuer's keys cannot be read");
-                known.ok_or(reason)
+            Err(error) => {
+                tracing::error!(error = %chain(&error), "the issuer's keys cannot be read");
+                known.ok_or(error)
             }
         }
     }
 
-    async fn discover(&self, now: Timestamp) -> Result<Keys, String> {
+    async fn discover(&self, now: Timestamp) -> Result<Keys, TokenError> {
         let issuer = self.rules.issuer.trim_end_matches('/');
         let url = Url::parse(&format!("{issuer}/.well-known/openid-configuration"))
-            .map_err(|_| "the issuer is no URL")?;
+            .map_err(|_| TokenError::IssuerUrl)?;
         let told: Configuration = fetch(&self.http, url).await?;
         if told.issuer.trim_end_matches('/') != issuer {
-            return Err("the configuration is another issuer's".to_owned());
+            return Err(TokenError::OtherIssuer);
         }
         let published: Published = fetch(&self.http, told.jwks_uri).await?;
         // Unknown kinds of keys are skipped.
@@ -139,8 +182,8 @@ impl TokenIssuer {
     }
 
     /// The claims of a token after its signature, audience, issuer and lifetime were verified.
-    async fn claims(&self, token: &str) -> Result<Map<String, Value>, String> {
-        let token = SignedToken::read(token, &ALGORITHMS).map_err(|error| error.to_string())?;
+    async fn claims(&self, token: &str) -> Result<Map<String, Value>, TokenError> {
+        let token = SignedToken::read(token, &ALGORITHMS)?;
         let issuer = self.rules.issuer.trim_end_matches('/');
         let expected = Expected {
             issuers: &[issuer, &format!("{issuer}/")],
@@ -154,34 +197,34 @@ impl TokenIssuer {
         }
         // The issuer may have rotated its keys. A known key that does not verify causes no fetch.
         if keys.keys.iter().any(|key| token.names(key)) {
-            return Err(JwtError::Wrong.to_string());
+            return Err(JwtError::Wrong.into());
         }
         let keys = self.keys(Some(&keys)).await?;
-        open(&keys).map_err(|error| error.to_string())
+        Ok(open(&keys)?)
     }
 
-    fn check(&self, claims: &Map<String, Value>) -> Result<(), &'static str> {
+    fn check(&self, claims: &Map<String, Value>) -> Result<(), TokenError> {
         let now = self.clock.now();
         let time = |name| claims.get(name).and_then(Value::as_f64);
         #[expect(clippy::cast_precision_loss, reason = "seconds since 1970 fit a double exactly")]
         let (now, leeway) = (now.seconds() as f64, LEEWAY.as_secs_f64());
         if time("exp").is_none_or(|end| end + leeway <= now) {
-            return Err("it has expired");
+            return Err(TokenError::Expired);
         }
         if time("nbf").is_some_and(|begin| begin - leeway > now) {
-            return Err("it is not yet valid");
+            return Err(TokenError::NotYetValid);
         }
         let text = |name| claims.get(name).and_then(Value::as_str);
         let application = text("appid").or_else(|| text("azp")).unwrap_or_default();
         if !self.rules.applications.iter().any(|known| known == application) {
-            return Err("its application may not call");
+            return Err(TokenError::Application);
         }
         let roles = claims.get("roles").and_then(Value::as_array);
         let has = |role: &String| {
             roles.is_some_and(|roles| roles.iter().any(|held| held.as_str() == Some(role.as_str())))
         };
         if !self.rules.roles.is_empty() && !self.rules.roles.iter().any(has) {
-            return Err("it has none of the roles");
+            return Err(TokenError::Roles);
         }
         Ok(())
     }
@@ -196,28 +239,26 @@ impl TokenCheck for TokenIssuer {
             scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
         });
         let Some(token) = token else { return false };
-        let checked = match self.claims(token).await {
-            Ok(claims) => self.check(&claims).map_err(str::to_owned),
-            Err(reason) => Err(reason),
-        };
-        if let Err(reason) = &checked {
-            tracing::info!(reason, "a token was not taken");
+        let checked = self.claims(token).await.and_then(|claims| self.check(&claims));
+        if let Err(error) = &checked {
+            tracing::info!(reason = %chain(error), "a token was not taken");
         }
         checked.is_ok()
     }
 
-    async fn ready(&self) -> Result<(), String> {
-        self.keys(None).await.map(drop)
+    async fn ready(&self) -> Result<(), NotReady> {
+        self.keys(None).await?;
+        Ok(())
     }
 }
 
 /// A bounded JSON answer.
-pub(super) async fn fetch<T: DeserializeOwned>(http: &reqwest::Client, url: Url) -> Result<T, String> {
+pub(super) async fn fetch<T: DeserializeOwned>(http: &reqwest::Client, url: Url) -> Result<T, FetchError> {
     let host = url.host_str().unwrap_or_default().to_owned();
-    let mut answer = http.get(url).send().await.map_err(|error| error_chain(&error))?;
+    let mut answer = http.get(url).send().await?;
     let status = answer.status();
-    if status != reqwest::StatusCode::OK {
-        return Err(format!("{host} answered {status}"));
+    if status != StatusCode::OK {
+        return Err(FetchError::Status { host, status });
     }
     let kind = answer.headers().get(http::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let json = kind.is_some_and(|kind| {
@@ -225,14 +266,14 @@ pub(super) async fn fetch<T: DeserializeOwned>(http: &reqwest::Client, url: Url)
         kind.eq_ignore_ascii_case("application/json") || kind.to_ascii_lowercase().ends_with("+json")
     });
     if !json {
-        return Err(format!("{host} answered something else than JSON"));
+        return Err(FetchError::NotJson { host });
     }
     let mut body = Vec::new();
-    while let Some(chunk) = answer.chunk().await.map_err(|error| error_chain(&error))? {
+    while let Some(chunk) = answer.chunk().await? {
         if body.len() + chunk.len() > MOST_ANSWER {
-            return Err(format!("{host} answered more than 1 MiB"));
+            return Err(FetchError::TooLarge { host });
         }
         body.extend_from_slice(&chunk);
     }
-    serde_json::from_slice(&body).map_err(|error| format!("{host} answered what we cannot read: {error}"))
+    serde_json::from_slice(&body).map_err(|cause| FetchError::Unreadable { host, cause })
 }
