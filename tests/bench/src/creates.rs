@@ -44,7 +44,8 @@ pub(crate) async fn run(scale: &CreateScale) -> Result<()> {
         set("ARO_BACKEND__WORKERS", workers.clone()),
         set("ARO_BACKEND__PER_SUBSCRIPTION", workers),
     ];
-    let aro = Aro::start(AroOptions { clusters: 1, env, log: "warn".to_owned() }).await?;
+    let aro =
+        Aro::start(AroOptions { clusters: 1, env, log: "warn".to_owned(), ..AroOptions::default() }).await?;
     let client = Client::new(ClientOptions {
         ca_pem: Some(aro.ca_pem()?),
         ..ClientOptions::new(aro.dev.rp_url.parse()?)
