@@ -16,16 +16,21 @@ const START: Duration = Duration::from_secs(120);
 const IMPORTED: &str = "/subscriptions/00000000-0000-0000-0000-000000000000/resourcegroups/imported/providers/microsoft.redhatopenshift/openshiftclusters";
 
 /// A binary of this workspace, of the running program's own profile: a test lies in `target/PROFILE/deps`,
-/// a benchmark beside the binary.
+/// a benchmark beside the binary. `ARO_PROFILE` names another profile, as for stories of what ships.
 ///
 /// # Errors
 /// It is not built.
 pub fn binary(name: &str) -> Result<PathBuf> {
     let own = std::env::current_exe()?;
     let folder = own.parent().context("a program lies in a folder")?;
-    let profile = if folder.ends_with("deps") { folder.parent().unwrap_or(folder) } else { folder };
+    let mut profile = if folder.ends_with("deps") { folder.parent().unwrap_or(folder) } else { folder }.to_owned();
+    let other = std::env::var("ARO_PROFILE").ok();
+    if let Some(other) = &other {
+        profile.set_file_name(other);
+    }
     let path = profile.join(name);
-    ensure!(path.exists(), "no {}; build it: cargo build -p {name}", path.display());
+    let how = other.map(|profile| format!(" --profile {profile}")).unwrap_or_default();
+    ensure!(path.exists(), "no {}; build it: cargo build{how} -p {name}", path.display());
     Ok(path)
 }
 
