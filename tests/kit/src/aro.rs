@@ -16,22 +16,31 @@ const START: Duration = Duration::from_secs(120);
 const IMPORTED: &str = "/subscriptions/00000000-0000-0000-0000-000000000000/resourcegroups/imported/providers/microsoft.redhatopenshift/openshiftclusters";
 
 /// A binary of this workspace, of the running program's own profile: a test lies in `target/PROFILE/deps`,
-/// a benchmark beside the binary. `ARO_PROFILE` names another profile, as for stories of what ships.
+/// a benchmark beside the binary.
 ///
 /// # Errors
 /// It is not built.
 pub fn binary(name: &str) -> Result<PathBuf> {
+    let path = profile_folder()?.join(name);
+    ensure!(path.exists(), "no {}; build it: cargo build -p {name}", path.display());
+    Ok(path)
+}
+
+/// `aro` of the profile that `ARO_TEST_PROFILE` names, for stories of what ships. Without it, as [`binary`].
+///
+/// # Errors
+/// It is not built.
+pub fn shipped_binary() -> Result<PathBuf> {
+    let Ok(profile) = std::env::var("ARO_TEST_PROFILE") else { return binary("aro") };
+    let path = profile_folder()?.with_file_name(&profile).join("aro");
+    ensure!(path.exists(), "no {}; build it: cargo build --profile {profile} -p aro", path.display());
+    Ok(path)
+}
+
+fn profile_folder() -> Result<PathBuf> {
     let own = std::env::current_exe()?;
     let folder = own.parent().context("a program lies in a folder")?;
-    let mut profile = if folder.ends_with("deps") { folder.parent().unwrap_or(folder) } else { folder }.to_owned();
-    let other = std::env::var("ARO_PROFILE").ok();
-    if let Some(other) = &other {
-        profile.set_file_name(other);
-    }
-    let path = profile.join(name);
-    let how = other.map(|profile| format!(" --profile {profile}")).unwrap_or_default();
-    ensure!(path.exists(), "no {}; build it: cargo build{how} -p {name}", path.display());
-    Ok(path)
+    Ok(if folder.ends_with("deps") { folder.parent().unwrap_or(folder) } else { folder }.to_owned())
 }
 
 /// A binary of the version whose programs are in the folder that `ARO_EARLIER` names: the soak runs stories with mixed

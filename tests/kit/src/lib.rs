@@ -30,7 +30,7 @@ mod upstream;
 mod wait;
 mod wire;
 
-pub use aro::{Account, Aro, AroOptions, Dev, binary, earlier_binary};
+pub use aro::{Account, Aro, AroOptions, Dev, binary, earlier_binary, shipped_binary};
 pub use authority::{Authority, Pair};
 pub use browser::{browser, browser_within};
 pub use cluster_body::cluster_body;

@@ -4,7 +4,9 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
-use tests_kit::{Authority, Folder, GENEROUS, Process, Provider, Session, binary, browser, free_port, part};
+use tests_kit::{
+    Authority, Folder, GENEROUS, Process, Provider, Session, browser, free_port, part, shipped_binary,
+};
 
 /// The client id of an application that gets tokens of its own.
 pub(crate) const APPLICATION: &str = "deployer-app";
@@ -146,7 +148,7 @@ impl Served {
 
 /// `aro serve` in a folder with `aro.toml`; its log is `NAME.log`.
 pub(super) fn serve(folder: &Folder, name: &str) -> Result<Process> {
-    let mut command = Command::new(binary("aro")?);
+    let mut command = Command::new(shipped_binary()?);
     command.args(["serve", "--config", "aro.toml"]).current_dir(folder.path());
     Process::start(folder, name, &mut command)
 }
