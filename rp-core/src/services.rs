@@ -12,7 +12,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use rp_access::{Access, StoreDirectory};
-use rp_audit::{Audit, AuditError, AuditOptions, CheckpointKey};
+use rp_audit::{Audit, AuditError, AuditOptions, CheckpointKey, Copies};
 use rp_audit_copies::Sinks;
 use rp_azure::Tenants;
 use rp_base::{SharedClock, SharedRandom, SystemClock, SystemRandom};
@@ -156,6 +156,12 @@ async fn start_audit(
         registry: registry.clone(),
         ..AuditOptions::new(key)
     };
-    options.copies = Some(Arc::new(Sinks::start(&audit_sinks(settings)?, store, clock, &options)));
-    Audit::start(Arc::clone(store), Arc::clone(clock), options).await.map_err(OpenError::Audit)
+    let copies: Arc<dyn Copies> = Arc::new(Sinks::start(&audit_sinks(settings)?, store, clock, &options));
+    options.copies = Some(Arc::clone(&copies));
+    let started = Audit::start(Arc::clone(store), Arc::clone(clock), options).await;
+    if started.is_err() {
+        // No log will close them; a sink that was claimed and not released keeps the next process waiting.
+        copies.close().await;
+    }
+    started.map_err(OpenError::Audit)
 }

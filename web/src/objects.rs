@@ -15,6 +15,7 @@ mod verdict;
 mod version;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use rp_base::Timestamp;
 
@@ -68,8 +69,8 @@ impl Board {
 /// The rows of one kind, and whether they are current.
 #[derive(Clone, Debug)]
 pub struct ObservedRows<T> {
-    /// The rows.
-    pub rows: Vec<T>,
+    /// The rows, shared with whoever keeps them: a page is made of them many times a minute for each viewer.
+    pub rows: Vec<Arc<T>>,
     /// Whether they are current.
     pub state: ObservationState,
     /// How many more exist than are kept.
@@ -109,7 +110,13 @@ impl<T> ObservedRows<T> {
     /// Current rows.
     #[must_use]
     pub fn live(rows: Vec<T>) -> Self {
+        let rows = rows.into_iter().map(Arc::new).collect();
         Self { rows, state: ObservationState::Live, left_out: 0 }
+    }
+
+    /// The rows.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.rows.iter().map(AsRef::as_ref)
     }
 
     /// Whether the rows hold data: current or last known.

@@ -22,7 +22,7 @@ use portal_session::session_store::{SessionStatus, SessionWatch};
 use portal_session::user::CurrentUser;
 use rp_access::ActiveGrant;
 use rp_documents::ResourceId;
-use rp_openshift::List;
+use rp_openshift::LenientList;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tower_sessions::Session;
@@ -242,7 +242,8 @@ pub async fn list(
     url.add("labelSelector", &part.label);
     url.add("limit", &part.limit.unwrap_or(MOST).clamp(1, MOST).to_string());
     url.add("continue", &part.next);
-    let found: List<Value> = look::json(&context, &state, &live, &url.done(), "application/json").await?;
+    let found: LenientList<Value> =
+        look::json(&context, &state, &live, &url.done(), "application/json").await?;
     let (mut items, next) = (found.items, found.metadata.token.as_str().to_owned());
     items.iter_mut().for_each(yaml::without_managed);
     json(&ObjectList { items, next })

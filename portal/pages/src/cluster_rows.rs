@@ -1,6 +1,8 @@
 //! The objects of the watches as the pages of a cluster show them: their rows with what Azure and the site add, and how
 //! current they are.
 
+use std::sync::Arc;
+
 use portal_session::run_books::RunBooks;
 use rp_base::Timestamp;
 use rp_observe::{ClusterSnapshot, Slice, SliceState};
@@ -22,25 +24,25 @@ impl std::fmt::Debug for RowContext<'_> {
     }
 }
 
-/// Every kind that the pages of a cluster show.
+/// Every kind that the pages of a cluster show. The objects are those of the snapshot, not copies.
 pub fn estate(snapshot: &ClusterSnapshot, beside: &RowContext<'_>) -> ClusterObjects {
     let base = beside.base;
     ClusterObjects {
-        version: rows(&snapshot.version, base, Clone::clone),
-        operators: rows(&snapshot.operators, base, |operator| OperatorRow {
-            operator: operator.clone(),
-            runbook: beside.books.for_operator(&operator.meta.name),
+        version: rows(&snapshot.version, base, Arc::clone),
+        operators: rows(&snapshot.operators, base, |operator| {
+            let runbook = beside.books.for_operator(&operator.meta.name);
+            Arc::new(OperatorRow { operator: Arc::clone(operator), runbook })
         }),
-        nodes: rows(&snapshot.nodes, base, Clone::clone),
-        machines: rows(&snapshot.machines, base, |machine| MachineRow {
-            machine: machine.clone(),
-            vm: (beside.vm)(machine.vm()),
+        nodes: rows(&snapshot.nodes, base, Arc::clone),
+        machines: rows(&snapshot.machines, base, |machine| {
+            let vm = (beside.vm)(machine.vm());
+            Arc::new(MachineRow { machine: Arc::clone(machine), vm })
         }),
-        sets: rows(&snapshot.machine_sets, base, Clone::clone),
-        control_plane: rows(&snapshot.control_plane_machine_sets, base, Clone::clone),
-        pools: rows(&snapshot.pools, base, Clone::clone),
-        events: rows(&snapshot.events, base, Clone::clone),
-        etcd: rows(&snapshot.etcd, base, Clone::clone),
+        sets: rows(&snapshot.machine_sets, base, Arc::clone),
+        control_plane: rows(&snapshot.control_plane_machine_sets, base, Arc::clone),
+        pools: rows(&snapshot.pools, base, Arc::clone),
+        events: rows(&snapshot.events, base, Arc::clone),
+        etcd: rows(&snapshot.etcd, base, Arc::clone),
     }
 }
 
@@ -48,9 +50,9 @@ fn count(n: usize) -> u64 {
     u64::try_from(n).unwrap_or(u64::MAX)
 }
 
-fn rows<T, R>(slice: &Slice<T>, base: &str, row: impl Fn(&T) -> R) -> ObservedRows<R> {
+fn rows<T, R>(slice: &Slice<T>, base: &str, row: impl Fn(&Arc<T>) -> Arc<R>) -> ObservedRows<R> {
     ObservedRows {
-        rows: slice.iter().map(row).collect(),
+        rows: slice.items.iter().map(row).collect(),
         state: state(slice, base),
         left_out: count(slice.left_out),
     }

@@ -18,7 +18,7 @@ use portal_session::context::{Context, Ctx};
 use portal_session::fault::Fault;
 use portal_session::user::CurrentUser;
 use rp_access::ActiveGrant;
-use rp_openshift::{Event, List, Whole};
+use rp_openshift::{Event, LenientList, Whole};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -195,7 +195,7 @@ async fn count_one(asked: &RequestScope<'_>, live: &Arc<ActiveGrant>, name: &Kin
     }
 }
 
-fn number_of(list: &List<IgnoredAny>) -> String {
+fn number_of(list: &LenientList<IgnoredAny>) -> String {
     let (here, more) = (list.items.len(), list.metadata.remaining_item_count.0);
     match more.and_then(|more| u64::try_from(more).ok()) {
         Some(more) => web::text::number(more + u64::try_from(here).unwrap_or(0)),
@@ -448,7 +448,7 @@ async fn events(
     live: &Arc<ActiveGrant>,
     name: &ObjectName,
     uid: &str,
-) -> Result<List<Event<Whole>>, Fault> {
+) -> Result<LenientList<Event<Whole>>, Fault> {
     let selector = if uid.is_empty() {
         format!("involvedObject.name={}", name.name)
     } else {

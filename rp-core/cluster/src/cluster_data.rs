@@ -36,8 +36,14 @@ pub(crate) async fn update_cluster_data(context: &Context) -> Result<(), StepErr
 /// The type of the cluster's network; `None`: the cluster does not say.
 async fn network_kind(kube: &Kube) -> Result<Option<String>, StepError> {
     let network: Option<Network<Whole>> = kube.get("/apis/config.openshift.io/v1/networks/cluster").await?;
-    let kind = network.as_ref().map(Network::kind).filter(|kind| !kind.is_empty());
-    Ok(kind.map(str::to_owned))
+    Ok(network.as_ref().and_then(kind_of).map(str::to_owned))
+}
+
+/// The type that is in use; the one that is wanted only where the status has no such member. An empty one or null says
+/// nothing.
+fn kind_of(network: &Network<Whole>) -> Option<&str> {
+    let used = network.status.network_type.0.as_ref();
+    Some(used.unwrap_or(&network.spec.network_type).as_str()).filter(|kind| !kind.is_empty())
 }
 
 /// A cluster that moved to the newer network is told so.
@@ -98,4 +104,28 @@ pub(crate) async fn router_ip_from_cluster(context: &Context) -> Result<(), Step
     let address = address.ok_or_else(|| StepError::other("routerIP not found"))?;
     resources::addresses::set_ingress_ip(context, address).await?;
     resources::dns::update_apps(context, address).await
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn the_wanted_network_counts_only_where_the_status_has_no_type() {
+        let kind = |status: Value| {
+            let network = json!({"spec": {"networkType": "OpenShiftSDN"}, "status": status});
+            let network: Network<Whole> = serde_json::from_value(network).unwrap();
+            kind_of(&network).map(str::to_owned)
+        };
+        assert_eq!(kind(json!({"networkType": "OVNKubernetes"})).as_deref(), Some("OVNKubernetes"));
+        for absent in [json!({}), json!({"clusterNetworkMTU": 1400}), Value::Null] {
+            assert_eq!(kind(absent).as_deref(), Some("OpenShiftSDN"));
+        }
+        assert_eq!(kind(json!({"networkType": ""})), None);
+        assert_eq!(kind(json!({"networkType": null})), None);
+        let neither: Network<Whole> = serde_json::from_value(json!({})).unwrap();
+        assert_eq!(kind_of(&neither), None);
+    }
 }

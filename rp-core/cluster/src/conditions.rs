@@ -1,7 +1,11 @@
 //! Conditions in the cluster that the plans wait for (`contract/cluster.md` §6.10). What cannot be read is "not yet".
 
 use rp_api::CloudError;
+use rp_openshift::lenient::object;
 use rp_openshift::{ClusterOperator, ClusterVersion, Condition, Machine, Node, Whole, condition};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 use crate::context::Context;
 use crate::errors::StepError;
@@ -119,7 +123,7 @@ pub(crate) async fn minimum_worker_nodes_ready(context: &Context) -> Result<Cond
     let found = async {
         let kube = Kube::connect(context)?;
         let workers = "machine.openshift.io/cluster-api-machine-role=worker";
-        let machines: Vec<Machine<Whole>> = kube.list(MACHINES, workers).await?;
+        let machines: Vec<WorkerMachine> = kube.list(MACHINES, workers).await?;
         let nodes: Vec<Node<Whole>> = kube.list("/api/v1/nodes", "node-role.kubernetes.io/worker").await?;
         Ok::<_, StepError>((machines, nodes))
     };
@@ -128,14 +132,14 @@ pub(crate) async fn minimum_worker_nodes_ready(context: &Context) -> Result<Cond
         Err(error) => return Ok(not_yet_readable(&error)),
     };
     let needed = minimum_workers(context);
-    let phase = |wanted: &str| machines.iter().filter(|machine| is_in(machine, wanted)).count() as u64;
+    let phase = |wanted: &str| machines.iter().filter(|worker| worker.is_in(wanted)).count() as u64;
     let running = phase("Running");
     if running < needed {
         let hopeful = machines.len() as u64 - phase("Failed");
-        if let Some(machine) = machines.iter().find(|machine| is_refused(machine))
+        if let Some(worker) = machines.iter().find(|worker| worker.is_refused())
             && hopeful < needed
         {
-            return Err(quota(machine).into());
+            return Err(quota(&worker.machine).into());
         }
     }
     let ready = nodes.iter().filter(|node| node.ready().is_true()).count() as u64;
@@ -154,20 +158,38 @@ fn minimum_workers(context: &Context) -> u64 {
     if counts.is_empty() { LEAST_WORKERS } else { LEAST_WORKERS.min(counts.iter().sum()) }
 }
 
-fn is_in(machine: &Machine<Whole>, phase: &str) -> bool {
-    machine.status.phase.as_str() == phase
+/// A machine of a worker, with all of `status.providerStatus` as JSON text: a refusal of Azure counts wherever it
+/// stands in it (`contract/cluster.md` §6.10).
+#[derive(Debug)]
+struct WorkerMachine {
+    machine: Machine<Whole>,
+    provider_status: String,
 }
 
-/// Azure has no room for it, or the subscription none left.
-fn is_refused(machine: &Machine<Whole>) -> bool {
-    if !is_in(machine, "Failed") {
-        return false;
+impl<'de> Deserialize<'de> for WorkerMachine {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let found = Value::deserialize(deserializer)?;
+        let told = found.pointer("/status/providerStatus");
+        let provider_status = told.map(Value::to_string).unwrap_or_default();
+        Ok(Self { machine: object(&found).map_err(D::Error::custom)?, provider_status })
     }
-    let said = machine.status.provider_status.conditions.iter();
-    let told: Vec<&str> = said.flat_map(|each| [each.reason.as_str(), each.message.as_str()]).collect();
-    let any = |words: &[&str]| words.iter().any(|word| told.iter().any(|text| text.contains(word)));
-    any(&["SkuNotAvailable", "NotAvailableForSubscription", "QuotaExceeded"])
-        || any(&["OperationNotAllowed"]) && any(&["quota", "cores", "current limit", "new limit required"])
+}
+
+impl WorkerMachine {
+    fn is_in(&self, phase: &str) -> bool {
+        self.machine.status.phase.as_str() == phase
+    }
+
+    /// Azure has no room for it, or the subscription none left.
+    fn is_refused(&self) -> bool {
+        if !self.is_in("Failed") {
+            return false;
+        }
+        let any = |words: &[&str]| words.iter().any(|word| self.provider_status.contains(word));
+        any(&["SkuNotAvailable", "NotAvailableForSubscription", "QuotaExceeded"])
+            || any(&["OperationNotAllowed"])
+                && any(&["quota", "cores", "current limit", "new limit required"])
+    }
 }
 
 fn quota(machine: &Machine<Whole>) -> CloudError {
@@ -181,7 +203,7 @@ fn quota(machine: &Machine<Whole>) -> CloudError {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -222,14 +244,34 @@ mod tests {
 
     #[test]
     fn only_failures_of_quota_are_hopeless() {
-        let machine = |phase: &str, told: &str| {
-            let object =
-                json!({"status": {"phase": phase, "providerStatus": {"conditions": [{"message": told}]}}});
-            serde_json::from_value(object).unwrap()
+        let refused = |phase: &str, told: &str| {
+            let status = json!({"conditions": [{"message": told}]});
+            worker(phase, &status).is_refused()
         };
-        assert!(is_refused(&machine("Failed", "Code=\"SkuNotAvailable\"")));
-        assert!(is_refused(&machine("Failed", "OperationNotAllowed: exceeding approved cores quota")));
-        assert!(!is_refused(&machine("Failed", "OperationNotAllowed: the disk is in use")));
-        assert!(!is_refused(&machine("Provisioning", "SkuNotAvailable")));
+        assert!(refused("Failed", "Code=\"SkuNotAvailable\""));
+        assert!(refused("Failed", "OperationNotAllowed: exceeding approved cores quota"));
+        assert!(!refused("Failed", "OperationNotAllowed: the disk is in use"));
+        assert!(!refused("Provisioning", "SkuNotAvailable"));
+    }
+
+    #[test]
+    fn a_refusal_counts_wherever_the_provider_status_has_it() {
+        for told in [
+            json!({"vmState": "QuotaExceeded"}),
+            json!({"errorMessage": "QuotaExceeded"}),
+            json!({"details": {"codes": ["x", {"code": "SkuNotAvailable"}]}}),
+            json!({"code": "OperationNotAllowed", "conditions": [{"type": "x", "message": "the new limit required is 8"}]}),
+            json!("NotAvailableForSubscription"),
+        ] {
+            assert!(worker("Failed", &told).is_refused(), "{told}");
+        }
+        let elsewhere = json!({"status": {"phase": "Failed", "errorMessage": "QuotaExceeded"}});
+        let elsewhere: WorkerMachine = serde_json::from_value(elsewhere).unwrap();
+        assert!(!elsewhere.is_refused(), "only the provider status is read");
+    }
+
+    fn worker(phase: &str, provider_status: &Value) -> WorkerMachine {
+        let object = json!({"status": {"phase": phase, "providerStatus": provider_status}});
+        serde_json::from_value(object).unwrap()
     }
 }

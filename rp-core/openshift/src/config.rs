@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 
-use crate::lenient::{Int, Length, Texts, member, object};
+use crate::lenient::{Given, Int, Length, Texts, member, object};
 use crate::meta::{Meta, NameOnly};
 use crate::reader::{Reader, TextValue as _, Whole};
 
@@ -79,7 +79,7 @@ pub struct NetworkSpec<R: Reader> {
 #[serde(default, bound = "", rename_all = "camelCase")]
 pub struct NetworkStatus<R: Reader> {
     #[serde(deserialize_with = "member")]
-    pub network_type: R::More<R::Text<128>>,
+    pub network_type: R::More<Given<R::Text<128>>>,
     #[serde(deserialize_with = "member")]
     pub cluster_network: R::More<Vec<Cidr<R>>>,
     #[serde(deserialize_with = "member")]
@@ -106,8 +106,8 @@ pub struct Cidr<R: Reader> {
 impl Network<Whole> {
     /// The type that is in use, else the one that is wanted.
     pub fn kind(&self) -> &str {
-        let used = &self.status.network_type;
-        if used.is_empty() { self.spec.network_type.as_str() } else { used.as_str() }
+        let used = self.status.network_type.0.as_ref().filter(|used| !used.is_empty());
+        used.unwrap_or(&self.spec.network_type).as_str()
     }
 }
 

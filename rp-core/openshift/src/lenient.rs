@@ -15,7 +15,7 @@ use crate::reader::Member;
 
 pub use lists::{Length, Texts, all};
 pub use maps::Pairs;
-pub use scalars::{Int, Present, Time};
+pub use scalars::{Given, Int, Present, Time};
 pub use text::{Text, WholeText};
 pub(crate) use visitor::{LenientVisitor, SerdeAdapter};
 

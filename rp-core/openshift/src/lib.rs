@@ -44,8 +44,8 @@ pub use ingress::{
     Address, Addresses, IngressController, IngressSpec, IngressStatus, LoadBalancer, PublishingStrategy,
     Route, RouteSpec, SecretName, Service, ServiceStatus,
 };
-pub use lenient::{Int, Length, Pairs, Present, Text, Texts, Time, WholeText};
-pub use list::{List, ListMeta, Object, ObjectStatus};
+pub use lenient::{Given, Int, Length, Pairs, Present, Text, Texts, Time, WholeText};
+pub use list::{LenientList, List, ListMeta, Object, ObjectStatus};
 pub use machine::{
     ControlPlaneMachineSet, ControlPlaneSpec, FailureDomain, FailureDomains, LastOperation, Machine,
     MachineSet, MachineSetSpec, MachineSetStatus, MachineSpec, MachineStatus, MachineTemplate,

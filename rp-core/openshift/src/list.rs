@@ -17,6 +17,17 @@ pub struct List<T> {
     pub items: Vec<T>,
 }
 
+/// A page of a list of any kind, as a person looks at it; a missing `items` is an empty list: some aggregated API servers
+/// leave out members that are empty.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(bound = "T: Deserialize<'de>")]
+pub struct LenientList<T> {
+    #[serde(default, deserialize_with = "object")]
+    pub metadata: ListMeta,
+    #[serde(default, deserialize_with = "items")]
+    pub items: Vec<T>,
+}
+
 /// `metadata` of a list.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(default, rename_all = "camelCase")]

@@ -57,9 +57,6 @@ pub struct ProviderStatus<R: Reader> {
     /// What the provider says of the virtual machine, e.g. `Running`.
     #[serde(deserialize_with = "member")]
     pub vm_state: R::More<R::Text<64>>,
-    /// How the virtual machine was made, or why not.
-    #[serde(deserialize_with = "member")]
-    pub conditions: R::More<Vec<Condition<R>>>,
 }
 
 #[derive(Debug, Default, Clone, Deserialize)]

@@ -53,12 +53,7 @@ pub struct OperatorState {
 }
 
 impl OperatorState {
-    /// Available and not degraded.
-    pub fn is_well(self) -> bool {
-        self.available.is_true() && self.degraded == Status::False
-    }
-
-    /// Says that it is degraded, or that it is not available. An operator may be neither well nor bad.
+    /// Says that it is degraded, or that it is not available. What it does not say is not bad.
     pub fn is_bad(self) -> bool {
         self.degraded.is_true() || self.available == Status::False
     }

@@ -148,11 +148,6 @@ fn amounts(capacity: &openshift::Capacity<Whole>) -> Amounts {
 }
 
 impl Node {
-    /// Ready and not cordoned, without pressure.
-    pub fn is_well(&self) -> bool {
-        self.ready.is_true() && self.schedulable && self.pressures.is_empty()
-    }
-
     /// Reason and message of the condition `Ready`.
     pub fn ready_why(&self) -> String {
         reason_text(&self.ready_reason, &self.ready_message)
@@ -166,10 +161,5 @@ impl Node {
     /// The name of its machine, without the namespace.
     pub fn machine_name(&self) -> &str {
         self.machine.rsplit('/').next().unwrap_or_default()
-    }
-
-    /// The name of its virtual machine, from the provider id.
-    pub fn vm(&self) -> &str {
-        self.provider_id.rsplit('/').next().unwrap_or_default()
     }
 }

@@ -1,7 +1,7 @@
 //! Cluster operators and the cluster's version.
 
 use rp_base::Timestamp;
-use rp_openshift::{self as openshift, OperatorState, Whole};
+use rp_openshift::{self as openshift, Whole};
 use serde::Serialize;
 
 use super::{Condition, ConditionState, Meta, Project, Status, condition_state, read};
@@ -65,13 +65,6 @@ fn related(object: &openshift::RelatedObject<Whole>) -> RelatedObject {
         resource: read::short(&object.resource),
         namespace: read::short(&object.namespace),
         name: read::short(&object.name),
-    }
-}
-
-impl Operator {
-    /// Available and not degraded.
-    pub fn is_well(&self) -> bool {
-        OperatorState { available: self.available.status, degraded: self.degraded.status }.is_well()
     }
 }
 

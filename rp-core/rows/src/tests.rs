@@ -119,7 +119,6 @@ fn readiness_is_of_the_condition_and_not_of_its_place() {
     assert!(first.ready.is_true() && last.ready.is_true());
     assert!(first.schedulable && !last.schedulable);
     assert_eq!(first.pressures.len(), 1);
-    assert!(!first.is_well());
     assert_eq!(node(json!([]), Value::Null).ready, Status::Unknown);
     assert_eq!(node(json!("none"), json!("yes")).ready, Status::Unknown);
 }

@@ -63,11 +63,11 @@ pub fn events_panel(base: &str, events: &ObservedRows<Event>) -> Panel {
     if !events.known() {
         return panel;
     }
-    let found = newest(events.rows.iter().filter(|event| event.is_warning()), SHORT);
+    let found = newest(events.iter().filter(|event| event.is_warning()), SHORT);
     if found.is_empty() {
         return panel.well("No warnings", "No event of the last hour is a warning.");
     }
-    let all = events.rows.iter().filter(|event| event.is_warning()).count();
+    let all = events.iter().filter(|event| event.is_warning()).count();
     panel
         .fact(format!("{} of {all}, newest first", found.len()))
         .with(Block::Events(event_items(base, found)))
@@ -90,7 +90,7 @@ pub(super) fn about(
             && event.object_name == name
             && (namespace.is_empty() || event.object_namespace == namespace)
     };
-    let found = newest(events.rows.iter().filter(its), OF_ONE);
+    let found = newest(events.iter().filter(its), OF_ONE);
     if found.is_empty() {
         return panel.nothing("list", "No events", "None that the cluster still keeps is about it.");
     }

@@ -1,19 +1,15 @@
 //! Lists of a cluster's objects. A column is declared once: its head, its cell, its order, and the words that the filter
 //! finds. The table, its heads, the keys of `sort` and the filter come from the declaration.
 
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 use std::cmp::Ordering;
 
-use crate::parts::Badge;
 use crate::table::{Cell, Column, Table, TablePage, TableQuery, natural};
 
 /// An object as a list shows it.
 pub trait Row {
     /// Its name.
     fn name(&self) -> &str;
-
-    /// How it is, the worst first.
-    fn badges(&self) -> Vec<Badge>;
 
     /// It needs a look.
     fn wrong(&self) -> bool;
@@ -131,10 +127,13 @@ impl<R: Row + 'static> List<R> {
         Column::awaited(&self.heads())
     }
 
-    /// The rows that the query asks for.
-    pub(super) fn choose<'a>(&self, rows: &'a [R], query: &TableQuery) -> TablePage<'a, R> {
-        let keep = |row: &R| (!query.problems || row.wrong()) && self.finds(row, query);
-        query.apply(rows, keep, |key, a, b| self.compare(key, a, b))
+    /// The rows that the query asks for, shared or not.
+    pub(super) fn choose<'a, T: Borrow<R>>(&self, rows: &'a [T], query: &TableQuery) -> TablePage<'a, T> {
+        let keep = |row: &T| {
+            let row: &R = row.borrow();
+            (!query.problems || row.wrong()) && self.finds(row, query)
+        };
+        query.apply(rows, keep, |key, a, b| self.compare(key, a.borrow(), b.borrow()))
     }
 
     fn finds(&self, row: &R, query: &TableQuery) -> bool {
@@ -150,14 +149,17 @@ impl<R: Row + 'static> List<R> {
     }
 
     /// The table of these rows. Without a query its heads do not sort.
-    pub(super) fn table<'a>(
+    pub(super) fn table<'a, T: Borrow<R> + 'a>(
         &self,
         caption: &str,
-        rows: impl Iterator<Item = &'a R>,
+        rows: impl Iterator<Item = &'a T>,
         context: &ListContext<'_>,
         query: Option<&TableQuery>,
     ) -> Table {
-        let cells = |row: &R| self.columns.iter().filter_map(|column| column.cell(row, context)).collect();
+        let cells = |row: &T| {
+            let row: &R = row.borrow();
+            self.columns.iter().filter_map(|column| column.cell(row, context)).collect()
+        };
         Table {
             caption: caption.to_owned(),
             columns: self.heads(),
@@ -176,10 +178,6 @@ mod tests {
     impl Row for Thing {
         fn name(&self) -> &str {
             self.0
-        }
-
-        fn badges(&self) -> Vec<Badge> {
-            Vec::new()
         }
 
         fn wrong(&self) -> bool {

@@ -1,5 +1,7 @@
 //! Machines, with their virtual machine's power and allocation state.
 
+use std::sync::Arc;
+
 use rp_rows::{Event, Machine};
 
 use super::conditions::{condition_rows, usual};
@@ -15,7 +17,7 @@ use crate::table::{Cell, TableQuery};
 #[derive(Clone, Debug, Default)]
 pub struct MachineRow {
     /// As the cluster has it.
-    pub machine: Machine,
+    pub machine: Arc<Machine>,
     /// As Azure has it.
     pub vm: Vm,
 }
@@ -106,10 +108,6 @@ impl MachineRow {
 impl Row for MachineRow {
     fn name(&self) -> &str {
         &self.machine.meta.name
-    }
-
-    fn badges(&self) -> Vec<Badge> {
-        vec![self.badge()]
     }
 
     fn rank(&self) -> u8 {
@@ -287,8 +285,8 @@ mod tests {
             message: String::new(),
             href: String::new(),
         };
-        let machine =
-            |vm| MachineRow { machine: Machine { phase: "Running".into(), ..Machine::default() }, vm };
+        let running = Arc::new(Machine { phase: "Running".into(), ..Machine::default() });
+        let machine = |vm| MachineRow { machine: Arc::clone(&running), vm };
         assert!(!machine(Vm::default()).wrong() && !machine(vm("running", "Succeeded")).wrong());
         assert!(machine(vm("deallocated", "Succeeded")).wrong() && machine(vm("running", "Failed")).wrong());
         assert!(MachineRow::default().wrong(), "a machine without a phase is not running");

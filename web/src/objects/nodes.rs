@@ -12,32 +12,33 @@ use crate::parts::{Badge, Link, Tone};
 use crate::table::{Cell, Column, Table, TableQuery};
 use crate::text::{encode, size};
 
+/// How a node is, the worst first.
+pub(super) fn node_badges(node: &Node) -> Vec<Badge> {
+    let mut badges = Vec::new();
+    match node.ready {
+        Status::True => {}
+        Status::False => badges.push(Badge::filled(Tone::Bad, "failed", "Not ready")),
+        Status::Unknown => badges.push(Badge::filled(Tone::Bad, "away", "Not heard from")),
+    }
+    for pressure in &node.pressures {
+        badges.push(Badge::filled(Tone::Warn, "degraded", words_of(&pressure.kind)));
+    }
+    if node.config_state == "Degraded" {
+        badges.push(Badge::filled(Tone::Warn, "wrench", "Configuration degraded"));
+    }
+    if !node.schedulable {
+        let tone = if node.config_state == "Working" { Tone::Busy } else { Tone::Warn };
+        badges.push(Badge::filled(tone, "pause", "Cordoned"));
+    }
+    if badges.is_empty() {
+        badges.push(Badge::quiet(Tone::Ok, "ok", "Ready"));
+    }
+    badges
+}
+
 impl Row for Node {
     fn name(&self) -> &str {
         &self.meta.name
-    }
-
-    fn badges(&self) -> Vec<Badge> {
-        let mut badges = Vec::new();
-        match self.ready {
-            Status::True => {}
-            Status::False => badges.push(Badge::filled(Tone::Bad, "failed", "Not ready")),
-            Status::Unknown => badges.push(Badge::filled(Tone::Bad, "away", "Not heard from")),
-        }
-        for pressure in &self.pressures {
-            badges.push(Badge::filled(Tone::Warn, "degraded", words_of(&pressure.kind)));
-        }
-        if self.config_state == "Degraded" {
-            badges.push(Badge::filled(Tone::Warn, "wrench", "Configuration degraded"));
-        }
-        if !self.schedulable {
-            let tone = if self.config_state == "Working" { Tone::Busy } else { Tone::Warn };
-            badges.push(Badge::filled(tone, "pause", "Cordoned"));
-        }
-        if badges.is_empty() {
-            badges.push(Badge::quiet(Tone::Ok, "ok", "Ready"));
-        }
-        badges
     }
 
     fn rank(&self) -> u8 {
@@ -64,7 +65,7 @@ static NODES: List<Node> = List {
         })
         .words(|node| node.meta.name.as_str().into()),
         NodeColumn::new("status", "Status", |node, list| {
-            Cell::Badges(node.badges().into_iter().map(|badge| was(badge, list.stale)).collect())
+            Cell::Badges(node_badges(node).into_iter().map(|badge| was(badge, list.stale)).collect())
         }),
         NodeColumn::text("role", "Role", |node| node.role().into())
             .order(|a, b| a.role().cmp(&b.role()))
@@ -171,7 +172,7 @@ pub fn node_board(
     let Some(node) = nodes.rows.iter().find(|node| node.name() == name).filter(|_| nodes.known()) else {
         return no_such("Node", name, &list, nodes);
     };
-    let machine = machine_of(node, &machines.rows);
+    let machine = machine_of(node, machines);
     Board {
         top: vec![about_node(base, node, machine, nodes)],
         main: vec![
@@ -190,8 +191,8 @@ pub fn node_board(
 
 fn about_node(base: &str, node: &Node, machine: Option<&MachineRow>, nodes: &ObservedRows<Node>) -> Panel {
     let pods = Link::new("Pods on it", format!("{base}/pods?node={}", encode(node.name())));
-    let mut pairs: Vec<Pair> =
-        node.badges().into_iter().map(|b| Pair::new("Status", Value::Badge(was(b, nodes.stale())))).collect();
+    let badges = node_badges(node).into_iter().map(|badge| Value::Badge(was(badge, nodes.stale())));
+    let mut pairs: Vec<Pair> = badges.map(|badge| Pair::new("Status", badge)).collect();
     pairs.extend([
         Pair::new("Since", Value::Time(seconds(node.ready_since))),
         Pair::text("Schedulable", if node.schedulable { "Yes" } else { "No, cordoned" }),
@@ -278,12 +279,12 @@ fn taints(node: &Node) -> Panel {
 }
 
 /// The machine of a node, where it is known.
-fn machine_of<'a>(node: &Node, machines: &'a [MachineRow]) -> Option<&'a MachineRow> {
+fn machine_of<'a>(node: &Node, machines: &'a ObservedRows<MachineRow>) -> Option<&'a MachineRow> {
     machines.iter().find(|row| row.machine.meta.name == node.machine_name())
 }
 
 /// The state of a node's virtual machine, where its machine is known.
-pub(super) fn vm_of<'a>(node: &Node, machines: &'a [MachineRow]) -> Option<&'a Vm> {
+pub(super) fn vm_of<'a>(node: &Node, machines: &'a ObservedRows<MachineRow>) -> Option<&'a Vm> {
     machine_of(node, machines).map(|row| &row.vm)
 }
 
@@ -314,7 +315,7 @@ mod tests {
         assert_eq!(names, ["dead", "silent", "full", "cordoned", "a", "b"]);
         let words = |name: &str| {
             let row = rows.iter().find(|row| row.name() == name);
-            row.map(|row| row.badges().into_iter().map(|b| b.word).collect::<Vec<_>>().join(","))
+            row.map(|row| node_badges(row).into_iter().map(|b| b.word).collect::<Vec<_>>().join(","))
         };
         assert_eq!(words("full").as_deref(), Some("Disk pressure"));
         assert_eq!(words("cordoned").as_deref(), Some("Cordoned"));

@@ -1,5 +1,7 @@
 //! Cluster operators.
 
+use std::sync::Arc;
+
 use rp_rows::{ConditionState, Event, Operator, Status};
 
 use super::conditions::{condition_rows, usual};
@@ -16,7 +18,7 @@ use crate::text::encode;
 #[derive(Clone, Debug, Default)]
 pub struct OperatorRow {
     /// As the cluster has it.
-    pub operator: Operator,
+    pub operator: Arc<Operator>,
     /// Its run-book, or empty.
     pub runbook: String,
 }
@@ -63,7 +65,26 @@ impl Row for OperatorRow {
         &self.operator.meta.name
     }
 
-    fn badges(&self) -> Vec<Badge> {
+    fn rank(&self) -> u8 {
+        let Operator { available, degraded, progressing, .. } = &*self.operator;
+        match (available.status, degraded.status, progressing.status) {
+            (Status::False, ..) => 0,
+            (_, Status::True, _) => 1,
+            (Status::Unknown, ..) | (_, Status::Unknown, _) => 2,
+            (_, _, Status::True) => 3,
+            _ => 4,
+        }
+    }
+
+    /// Whether it is degraded, unavailable or unknown.
+    fn wrong(&self) -> bool {
+        self.rank() < 3
+    }
+}
+
+impl OperatorRow {
+    /// How it is, the worst first.
+    pub(super) fn badges(&self) -> Vec<Badge> {
         let mut badges = Vec::new();
         match self.operator.available.status {
             Status::False => badges.push(Badge::filled(Tone::Bad, "failed", "Unavailable")),
@@ -84,24 +105,6 @@ impl Row for OperatorRow {
         badges
     }
 
-    fn rank(&self) -> u8 {
-        let Operator { available, degraded, progressing, .. } = &self.operator;
-        match (available.status, degraded.status, progressing.status) {
-            (Status::False, ..) => 0,
-            (_, Status::True, _) => 1,
-            (Status::Unknown, ..) | (_, Status::Unknown, _) => 2,
-            (_, _, Status::True) => 3,
-            _ => 4,
-        }
-    }
-
-    /// Whether it is degraded, unavailable or unknown.
-    fn wrong(&self) -> bool {
-        self.rank() < 3
-    }
-}
-
-impl OperatorRow {
     /// Where to go on from it.
     pub(super) fn acts(&self, base: &str) -> Vec<Link> {
         let mut acts = Vec::new();
@@ -190,7 +193,7 @@ pub fn operator_board(
     let list = Link::new("All operators", format!("{base}/operators"));
     let found = operators.rows.iter().find(|row| row.name() == name).filter(|_| operators.known());
     let Some(row) = found else { return no_such("Operator", name, &list, operators) };
-    let Operator { available, degraded, progressing, upgradeable, version, versions, .. } = &row.operator;
+    let Operator { available, degraded, progressing, upgradeable, version, versions, .. } = &*row.operator;
     let past = |badge| Value::Badge(was(badge, operators.stale()));
     let mut pairs = Vec::new();
     for (label, condition, well) in
@@ -273,12 +276,12 @@ mod tests {
         use Status::{False, True, Unknown};
 
         let row = |available, degraded, progressing| OperatorRow {
-            operator: Operator {
+            operator: Arc::new(Operator {
                 available: condition(available, "A"),
                 degraded: condition(degraded, "D"),
                 progressing: condition(progressing, "P"),
                 ..Operator::default()
-            },
+            }),
             runbook: String::new(),
         };
         let leads = |a, d, p| leading(&row(a, d, p).operator).reason.clone();

@@ -4,7 +4,7 @@ use rp_rows::Status;
 
 use super::list::Row;
 use super::operators::{leading, why};
-use super::sets::control_plane_badge;
+use super::sets::{control_plane_badge, pool_badges};
 use super::verdict::{Problem, verdict};
 use super::{
     Board, ClusterObjects, ObservationState, Run, events_panel, machine_sets_panel, machines_panel,
@@ -215,7 +215,7 @@ pub fn control_panel(overview: &Overview) -> Panel {
         pairs.push(Pair::new("Machines", Value::Badge(control_plane_badge(row))));
     }
     for pool in estate.pools.rows.iter().filter(|_| estate.pools.known()).take(8) {
-        let badge = pool.badges().into_iter().next().unwrap_or_default();
+        let badge = pool_badges(pool).into_iter().next().unwrap_or_default();
         pairs.push(Pair::new(format!("Pool {}", pool.name()), Value::Badge(badge)));
     }
     Panel::new("control", "Control plane")

@@ -1,6 +1,7 @@
 //! Machine sets, the set of the control plane, and pools of machine configuration.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use rp_rows::{ControlPlaneMachineSet, Event, MachineSet, Pool};
 
@@ -22,10 +23,6 @@ pub(super) fn set_badge(set: &MachineSet) -> Badge {
 impl Row for MachineSet {
     fn name(&self) -> &str {
         &self.meta.name
-    }
-
-    fn badges(&self) -> Vec<Badge> {
-        vec![set_badge(self)]
     }
 
     /// It is off its count.
@@ -127,8 +124,8 @@ pub fn machine_set_board(
     let list = Link::new("All machine sets", format!("{base}/machinesets"));
     let found = sets.rows.iter().find(|set| set.name() == name).filter(|_| sets.known());
     let Some(set) = found else { return no_such("Machine set", name, &list, sets) };
-    let its = |row: &&MachineRow| row.machine.set == set.meta.name;
-    let its: Vec<MachineRow> = machines.rows.iter().filter(its).cloned().collect();
+    let its = |row: &&Arc<MachineRow>| row.machine.set == set.meta.name;
+    let its: Vec<Arc<MachineRow>> = machines.rows.iter().filter(its).cloned().collect();
     let its = ObservedRows { rows: its, state: machines.state.clone(), left_out: 0 };
     Board::full_width(vec![
         about_set(set, sets),
@@ -187,10 +184,6 @@ impl Row for ControlPlaneMachineSet {
         &self.meta.name
     }
 
-    fn badges(&self) -> Vec<Badge> {
-        vec![control_plane_badge(self)]
-    }
-
     /// A member of the control plane is missing.
     fn wrong(&self) -> bool {
         self.state == "Active" && control_plane_badge(self).tone != Tone::Ok
@@ -205,8 +198,8 @@ pub fn control_plane_panels(
     machines: &ObservedRows<MachineRow>,
     pools: &ObservedRows<Pool>,
 ) -> Board {
-    let master = |row: &&MachineRow| row.machine.role == "master";
-    let masters: Vec<MachineRow> = machines.rows.iter().filter(master).cloned().collect();
+    let master = |row: &&Arc<MachineRow>| row.machine.role == "master";
+    let masters: Vec<Arc<MachineRow>> = machines.rows.iter().filter(master).cloned().collect();
     let masters = ObservedRows { rows: masters, state: machines.state.clone(), left_out: 0 };
     let heads: [&str; 0] = [];
     let mut set = Panel::new("controlplane", "Control plane machine set").slot(control.slot(
@@ -243,27 +236,28 @@ pub fn control_plane_panels(
     )
 }
 
+/// How a pool is, the worst first.
+pub(super) fn pool_badges(pool: &Pool) -> Vec<Badge> {
+    let mut badges = Vec::new();
+    if pool.degraded > 0 {
+        badges.push(Badge::filled(Tone::Bad, "failed", format!("{} degraded", pool.degraded)));
+    }
+    if pool.updated < pool.machines {
+        let left = pool.machines.saturating_sub(pool.updated);
+        badges.push(Badge::filled(Tone::Busy, "busy", format!("{left} to update")));
+    }
+    if pool.paused {
+        badges.push(Badge::filled(Tone::Warn, "pause", "Paused"));
+    }
+    if badges.is_empty() {
+        badges.push(Badge::quiet(Tone::Ok, "ok", "Updated"));
+    }
+    badges
+}
+
 impl Row for Pool {
     fn name(&self) -> &str {
         &self.meta.name
-    }
-
-    fn badges(&self) -> Vec<Badge> {
-        let mut badges = Vec::new();
-        if self.degraded > 0 {
-            badges.push(Badge::filled(Tone::Bad, "failed", format!("{} degraded", self.degraded)));
-        }
-        if self.updated < self.machines {
-            let left = self.machines.saturating_sub(self.updated);
-            badges.push(Badge::filled(Tone::Busy, "busy", format!("{left} to update")));
-        }
-        if self.paused {
-            badges.push(Badge::filled(Tone::Warn, "pause", "Paused"));
-        }
-        if badges.is_empty() {
-            badges.push(Badge::quiet(Tone::Ok, "ok", "Updated"));
-        }
-        badges
     }
 
     fn wrong(&self) -> bool {
@@ -277,7 +271,7 @@ static POOLS: List<Pool> = List {
     columns: &[
         PoolColumn::new("", "Pool", |pool, _| Cell::Text(pool.meta.name.clone())),
         PoolColumn::new("", "Status", |pool, list| {
-            Cell::Badges(pool.badges().into_iter().map(|badge| was(badge, list.stale)).collect())
+            Cell::Badges(pool_badges(pool).into_iter().map(|badge| was(badge, list.stale)).collect())
         }),
         PoolColumn::new("", "Machines", |pool, _| Cell::Number(Some(pool.machines))).number(),
         PoolColumn::new("", "Ready", |pool, _| Cell::Number(Some(pool.ready))).number(),

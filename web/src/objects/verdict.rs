@@ -4,10 +4,10 @@ use rp_rows::{ControlPlaneMachineSet, Etcd, Event, MachineSet, Node, Pool, Versi
 
 use super::list::Row;
 use super::machines::{MachineRow, Vm};
-use super::nodes::vm_of;
+use super::nodes::{node_badges, vm_of};
 use super::operators::{OperatorRow, leading, why};
 use super::overview::MonitorFindings;
-use super::sets::{control_plane_badge, set_badge};
+use super::sets::{control_plane_badge, pool_badges, set_badge};
 use super::{ObservedRows, page_of, seconds, words_of};
 use crate::cluster::Verdict;
 use crate::panel::{DisplayTime, Item};
@@ -83,7 +83,7 @@ pub fn problems(base: &str, estate: &ClusterObjects, look: &MonitorFindings, now
     if estate.nodes.known() {
         let tone = known(estate.nodes.stale());
         let wrong = estate.nodes.rows.iter().filter(|node| node.wrong());
-        all.extend(wrong.map(|row| node(base, row, &estate.machines.rows, tone)));
+        all.extend(wrong.map(|row| node(base, row, &estate.machines, tone)));
     }
     machines(base, estate, &mut all);
     sets(base, estate, &mut all);
@@ -140,8 +140,8 @@ fn operator(base: &str, row: &OperatorRow) -> Item {
     }
 }
 
-fn node(base: &str, row: &Node, machines: &[MachineRow], tone: impl Fn(Item) -> Item) -> Problem {
-    let badges = row.badges();
+fn node(base: &str, row: &Node, machines: &ObservedRows<MachineRow>, tone: impl Fn(Item) -> Item) -> Problem {
+    let badges = node_badges(row);
     let (quote, since) = match (row.ready.is_true(), row.pressures.first()) {
         (true, Some(first)) => (format!("{}: {}", words_of(&first.kind), first.why()), first.since),
         (true, None) => (String::new(), None),
@@ -244,7 +244,7 @@ fn pools(base: &str, estate: &ClusterObjects, all: &mut Vec<Problem>) {
     }
     let wrong = estate.pools.rows.iter().filter(|pool| pool.wrong());
     all.extend(wrong.map(|pool| {
-        let badges = pool.badges();
+        let badges = pool_badges(pool);
         Problem {
             kind: "pool",
             tab: Tab::ControlPlane,

@@ -1,6 +1,7 @@
 //! What a cluster is made of, in every state that the pages can be in.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use rp_base::Timestamp;
 use rp_rows::{
@@ -152,7 +153,7 @@ fn machine(name: &str, role: &str, set: &str) -> MachineRow {
         conditions: vec![created],
         ..Machine::default()
     };
-    MachineRow { machine, vm: vm("running", "") }
+    MachineRow { machine: Arc::new(machine), vm: vm("running", "") }
 }
 
 fn vm(power: &str, message: &str) -> Vm {
@@ -173,7 +174,7 @@ fn machines() -> Vec<MachineRow> {
         error_reason: "CreateError".into(),
         error_message: "failed to create vm: SkuNotAvailable".into(),
         spot: true,
-        ..lost
+        ..Machine::clone(&lost)
     };
     vec![
         machine("master-0", "master", "cluster"),
@@ -181,7 +182,7 @@ fn machines() -> Vec<MachineRow> {
         MachineRow { vm: self::vm("deallocated", why), ..machine("master-2", "master", "cluster") },
         machine("worker-weu1-4tq8z", "worker", &in_infra("worker-weu1")),
         machine("worker-weu2-9hxkd", "worker", &in_infra("worker-weu2")),
-        MachineRow { machine: lost, vm },
+        MachineRow { machine: Arc::new(lost), vm },
     ]
 }
 
@@ -242,13 +243,16 @@ fn operator(name: &str) -> OperatorRow {
             },
         ],
     };
-    OperatorRow { operator, runbook: format!("https://runbooks.example/operators/{name}") }
+    OperatorRow {
+        operator: Arc::new(operator),
+        runbook: format!("https://runbooks.example/operators/{name}"),
+    }
 }
 
 /// An operator that is not well in one way.
 fn odd_operator(name: &str, change: impl FnOnce(&mut Operator)) -> OperatorRow {
     let mut row = operator(name);
-    change(&mut row.operator);
+    change(Arc::make_mut(&mut row.operator));
     row
 }
 
@@ -439,7 +443,10 @@ pub(super) fn well() -> ClusterObjects {
         machines: ObservedRows::live(machines().into_iter().filter(|machine| !machine.wrong()).collect()),
         sets: ObservedRows::live(vec![set("worker-weu1", 2, 2)]),
         control_plane: ObservedRows::live(Vec::new()),
-        pools: ObservedRows::live(fine.pools.rows.into_iter().skip(1).collect()),
+        pools: ObservedRows {
+            rows: fine.pools.rows.into_iter().skip(1).collect(),
+            ..ObservedRows::live(Vec::new())
+        },
         events: ObservedRows::live(Vec::new()),
         etcd: ObservedRows::live(vec![etcd]),
     }
@@ -612,9 +619,12 @@ fn hostile() -> ClusterObjects {
             available_updates: vec![Available { version: text(), risk: text(), ..Available::default() }; 30],
             ..Version::default()
         }]),
-        operators: ObservedRows::live(vec![OperatorRow { operator, runbook: "javascript:alert(1)".into() }]),
+        operators: ObservedRows::live(vec![OperatorRow {
+            operator: Arc::new(operator),
+            runbook: "javascript:alert(1)".into(),
+        }]),
         nodes: ObservedRows { left_out: u64::MAX, ..ObservedRows::live(vec![bad]) },
-        machines: ObservedRows::live(vec![MachineRow { machine, vm }]),
+        machines: ObservedRows::live(vec![MachineRow { machine: Arc::new(machine), vm }]),
         sets: ObservedRows::live(vec![MachineSet {
             meta: meta(),
             desired: i64::MAX,

@@ -2,7 +2,7 @@
 
 use rp_base::Timestamp;
 use rp_openshift::lenient::maybe;
-use rp_openshift::{Event, Labels, List, Object, OwnerReference, Whole, WholeText};
+use rp_openshift::{Event, Labels, LenientList, Object, OwnerReference, Whole, WholeText};
 use serde_json::Value;
 use web::{Badge, Condition, EventLine, Link, Node, ObjectDescription, Tone};
 
@@ -183,7 +183,7 @@ pub fn node(value: &Value, budget: &mut usize) -> Node {
 }
 
 /// Events of the core, newest first. `base` is the path of the cluster's pages.
-pub fn events(list: &List<Event<Whole>>, base: &str, most: usize) -> Vec<EventLine> {
+pub fn events(list: &LenientList<Event<Whole>>, base: &str, most: usize) -> Vec<EventLine> {
     let mut all: Vec<EventLine> = list.items.iter().map(|event| event_line(event, base)).collect();
     all.sort_by_key(|event| std::cmp::Reverse(event.at));
     all.truncate(most);

@@ -104,6 +104,16 @@ impl Member for Time {
     }
 }
 
+/// A member that may be absent, where that is not the same as null or empty; `None`: it is absent.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Given<T>(pub Option<T>);
+
+impl<T: Member> Member for Given<T> {
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        T::read(deserializer).map(|value| Self(Some(value)))
+    }
+}
+
 /// Whether the value is present and not null.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Present(pub bool);
