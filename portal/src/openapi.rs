@@ -10,13 +10,14 @@ use web::{Column, ListQuery, filter_words};
 
 use crate::route::{AllowedCaller, Method, Route, RouteAnswer, RouteDoc};
 
-const TAGS: [(&str, &str); 9] = [
+const TAGS: [(&str, &str); 10] = [
     ("clusters", "The fleet, and one cluster"),
     ("objects", "What a cluster is made of"),
     ("metrics", "Prometheus and alerts of clusters"),
     ("grants", "Access that was given out"),
     ("elevations", "More rights for a while"),
     ("robots", "Identities of scripts"),
+    ("recordings", "Recorded sessions of shells"),
     ("audit", "Who did what"),
     ("imports", "Clusters of one's own"),
     ("service", "Sign-in, and what this portal is"),
@@ -197,6 +198,12 @@ mod tests {
                 route.path
             );
         }
+    }
+
+    #[test]
+    fn each_tag_is_described_and_used() {
+        let used: HashSet<&str> = table().filter_map(|route| Some(route.doc?.tag)).collect();
+        assert_eq!(used, TAGS.iter().map(|(name, _)| *name).collect());
     }
 
     #[test]

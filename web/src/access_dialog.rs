@@ -4,8 +4,6 @@
 //! errors. The form of a tunnel is a question (GET) that changes nothing: the access is given to the command that it
 //! answers, on the person's own machine. A terminal asks the same question on its own page.
 
-use serde::Deserialize;
-
 use crate::filters;
 use crate::frame::Frame;
 use crate::kubeconfig::KubeconfigChoices;
@@ -51,11 +49,16 @@ pub struct AccessQuestion {
 }
 
 /// The form as it is posted, or as it stands in the URL. What the form of a kind does not have is empty.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccessForm {
     /// `read`, `write` or `admin`; empty means read.
     pub rights: String,
+    /// Namespace of a pod.
+    pub namespace: String,
+    /// Name of a pod.
+    pub pod: String,
+    /// Container of a pod; empty means the first.
+    pub container: String,
     /// Name of a machine.
     pub machine: String,
     /// Seconds; empty means the default.
@@ -67,7 +70,6 @@ pub struct AccessForm {
     /// Any value: agent forwarding is requested.
     pub agent_forwarding: String,
     /// `host:port`, separated by blanks or commas.
-    #[serde(alias = "to")]
     pub destinations: String,
 }
 

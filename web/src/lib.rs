@@ -1,6 +1,7 @@
 //! Pages of the portal: typed page structs with their templates, the assets, and, with the feature `samples`, one
-//! sample for each state that a page can be in. Knows nothing of HTTP, stores or clocks: instants are seconds since 1970
-//! UTC, and everything that is shown is a plain value of a struct here.
+//! sample for each state that a page can be in. Knows nothing of HTTP, stores or clocks: what a template takes
+//! is a plain value, an instant seconds since 1970 UTC. Rows of `rp-rows` have instants of type `Timestamp`; the code here
+//! makes seconds of them.
 //!
 //! A page is a struct that implements [`View`]: `page.render(PageFragment::of(…))` gives the whole document or
 //! the inside of the element that a fragment request asks for.

@@ -334,13 +334,13 @@ async fn issue_request(
     asked: NewGrant,
 ) -> Result<IssueRequest, Fault> {
     let kind = access.kind;
-    let wanted = match (access.fixed_rights(), asked.rights.as_deref()) {
+    let least = access.least_rights();
+    let wanted = match asked.rights.as_deref() {
         // A shell always has write rights, whatever the request names.
-        (Some(fixed), _) => fixed,
-        (None, None) => Rights::Read,
-        (None, Some(name)) => {
+        Some(name) if least == Rights::Read => {
             rights(name).ok_or_else(|| Fault::bad_input("rights are read, write or admin"))?
         }
+        Some(_) | None => least,
     };
     let destinations = match kind {
         GrantKind::Tunnel => portal_model::tunnels::destinations(state, id, &asked.destinations).await?,
@@ -361,7 +361,8 @@ async fn issue_request(
         options: GrantOptions { agent_forwarding: asked.agent_forwarding && kind == GrantKind::Ssh },
         ticket: asked.ticket.filter(|ticket| !ticket.trim().is_empty()),
         life: asked.life.map(Duration::from_secs),
-        ..IssueRequest::new(kind, Some(id.clone()), wanted, asked.reason)
+        rights: wanted,
+        ..access.request(id.clone(), asked.reason)
     })
 }
 
@@ -372,7 +373,7 @@ pub async fn create(
     bytes: Bytes,
 ) -> Result<Response, Fault> {
     let asked: NewGrant = body(&bytes)?;
-    let access = AccessKind::by_api(&asked.kind)
+    let access = AccessKind::from_api_name(&asked.kind)
         .ok_or_else(|| Fault::bad_input("kind is kubeconfig, metrics, page, ssh or tunnel"))?;
     let target =
         asked.target.as_deref().ok_or_else(|| Fault::bad_input("target is the resource ID of a cluster"))?;

@@ -1,11 +1,13 @@
 //! What a person may get of a cluster now: a kind of access with its rights and lives, and why not. Dialogs and pages show
 //! it; `rp_access::Access::issue` decides again when the access is given.
 
+use std::sync::Arc;
+
 use http::StatusCode;
 use portal_session::fault::Fault;
 use portal_session::user::{CurrentUser, missing};
 use rp_base::Timestamp;
-use rp_documents::{Rights, Role, Side};
+use rp_documents::{Elevation, Rights, Role, Side};
 
 use crate::access_kinds::{AccessKind, Needs};
 use crate::index::Entry;
@@ -126,33 +128,32 @@ pub fn cluster_refusal(user: &CurrentUser, entry: &Entry) -> Option<AccessRefusa
 
 /// What a person may get of a cluster now.
 pub async fn offer(state: &PortalState, user: &CurrentUser, entry: &Entry, kind: &AccessKind) -> AccessOffer {
-    let mut rights = Vec::new();
-    for each in kind.rights() {
-        rights.push(RightsOffer { rights: each, standing: standing(state, user, entry, each).await });
+    let refusal = refusal(state, user, entry, kind);
+    let access = &state.session.access;
+    let least = kind.least_rights();
+    if refusal.is_none() && least > Rights::Read && user.has(Role::Elevated) {
+        // The whole dialog depends on it, so the cache is to have what another replica gave a moment ago. A store error
+        // counts as "not elevated" here; issuing the access reports the error.
+        access.is_elevated(&user.caller, &entry.id, least).await.ok();
     }
+    let elevations = access.active_elevations(&user.caller.person.sub);
+    let offer = |rights| RightsOffer { rights, standing: standing(user, entry, &elevations, rights) };
     AccessOffer {
-        refusal: refusal(state, user, entry, kind),
-        rights,
-        lives: kind.lives(state.session.access.policy()),
+        refusal,
+        rights: kind.rights().into_iter().map(offer).collect(),
+        lives: kind.lives(access.policy()),
     }
 }
 
-/// How a person stands to rights on a cluster.
-async fn standing(state: &PortalState, user: &CurrentUser, entry: &Entry, rights: Rights) -> Standing {
+/// How a person stands to rights on a cluster, by their elevations in force.
+fn standing(user: &CurrentUser, entry: &Entry, elevations: &[Arc<Elevation>], rights: Rights) -> Standing {
     if rights == Rights::Read {
         return Standing::Own;
     }
     if !user.has(Role::Elevated) {
         return Standing::Lacks(Lack::Role);
     }
-    let access = &state.session.access;
-    // A store error counts as "not elevated" here; issuing the access reports the error.
-    if !access.is_elevated(&user.caller, &entry.id, rights).await.unwrap_or_default() {
-        return Standing::Lacks(Lack::Elevation);
-    }
-    let active = access.active_elevations(&user.caller.person.sub);
-    let covering = active.iter().filter(|each| each.rights >= rights && each.covers(Some(&entry.id)));
-    // It may have ended since the line above.
+    let covering = elevations.iter().filter(|each| each.rights >= rights && each.covers(Some(&entry.id)));
     covering.max_by_key(|each| each.not_after).map_or(Standing::Lacks(Lack::Elevation), |longest| {
         Standing::Elevated(longest.not_after.unwrap_or(longest.asked))
     })

@@ -27,10 +27,11 @@ use proxy::Body;
 use proxy::api::{ErrorText, PageRequest};
 use rp_access::{ActiveGrant, IssueRequest, OwnPage, Refusal};
 use rp_base::Timestamp;
-use rp_documents::{GrantKind, ResourceId, Rights, Role, Side};
+use rp_documents::{ResourceId, Role, Side};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::access_kinds::PAGE;
 use crate::objects::names::KindName;
 use crate::state::PortalState;
 
@@ -42,8 +43,6 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub const MOST_OBJECT: usize = 8 * 1024 * 1024;
 /// A refusal of an API server.
 const MOST_STATUS: usize = 64 * 1024;
-/// The shortest life of a grant.
-const LEAST: Duration = Duration::from_secs(60);
 
 /// Whether a person may look.
 #[derive(Debug)]
@@ -129,11 +128,11 @@ pub async fn issue(
 ) -> Result<(), rp_access::IssueError> {
     let left = user.session_ends.map(|ends| ends.since(state.session.clock.now()));
     let policy = state.session.access.policy();
-    let usual = policy.access.default_life.min(policy.longest(Rights::Read));
+    let usual = policy.access.default_life.min(policy.longest(PAGE.least_rights()));
     let ask = IssueRequest {
         ticket: reason.ticket.clone(),
-        life: Some(left.map_or(usual, |left| left.min(usual)).max(LEAST)),
-        ..IssueRequest::new(GrantKind::Page, Some(id.clone()), Rights::Read, reason.reason.clone())
+        life: Some(left.map_or(usual, |left| left.min(usual)).max(policy.access.min_life)),
+        ..PAGE.request(id.clone(), reason.reason.clone())
     };
     state.session.access.issue(&user.caller, ask).await.map(drop)
 }
@@ -189,7 +188,7 @@ pub async fn ask(
 /// Asks the cluster for JSON of at most [`MOST_OBJECT`] bytes.
 ///
 /// # Errors
-/// As [`ask`]; the answer is too large, broke off, or is no JSON.
+/// As [`ask`]; the answer is too large, broke off, or is not JSON of the form of `T`.
 pub async fn json<T: DeserializeOwned>(
     context: &Context,
     state: &PortalState,
@@ -212,7 +211,7 @@ pub async fn json<T: DeserializeOwned>(
     })?;
     serde_json::from_slice(&collected.to_bytes()).map_err(|_| {
         cluster(StatusCode::BAD_GATEWAY, "malformed", "The answer cannot be read")
-            .why("It is no JSON, or nested too deeply.")
+            .why("It is not JSON of the form that was asked for, or it is nested too deeply.")
     })
 }
 

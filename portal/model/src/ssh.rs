@@ -14,8 +14,10 @@ use proxy::ssh::machines::{Machine, MachineRoute, Machines, MachinesError};
 use rp_access::{Access, IssueRequest, IssuedGrant, ssh_user};
 use rp_base::chain;
 use rp_base::text::clean;
-use rp_documents::{GrantKind, GrantOptions, ResourceId, Rights, Side};
+use rp_documents::{GrantOptions, ResourceId, Side};
 use rp_net::{Directory, DirectoryError, Target};
+
+use crate::access_kinds::SSH;
 
 /// How long a request waits for the list of a cluster's machines.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -167,7 +169,7 @@ pub fn ask(target: ResourceId, wanted: SshRequest) -> IssueRequest {
         machine: Some(wanted.machine),
         destinations: wanted.destinations,
         options: GrantOptions { agent_forwarding: wanted.agent_forwarding },
-        ..IssueRequest::new(GrantKind::Ssh, Some(target), Rights::Write, wanted.reason)
+        ..SSH.request(target, wanted.reason)
     }
 }
 

@@ -19,7 +19,7 @@ use web::{
 use crate::frame::frame;
 
 /// The dialog of a kind of access before anything was filled in, or what stands in its place.
-pub fn dialog(
+pub(crate) fn dialog(
     state: &PortalState,
     context: &Context,
     entry: &Entry,
@@ -39,7 +39,7 @@ pub fn dialog(
 }
 
 /// What is asked before an access is given, whatever its kind.
-pub fn question(entry: &Entry, offer: &AccessOffer) -> AccessQuestion {
+pub(crate) fn question(entry: &Entry, offer: &AccessOffer) -> AccessQuestion {
     let barred = offer.barred().map(|(rights, lack)| match lack {
         Lack::Role => ("It takes the role elevated, which your groups do not give.".to_owned(), None),
         Lack::Elevation => {
@@ -51,7 +51,7 @@ pub fn question(entry: &Entry, offer: &AccessOffer) -> AccessQuestion {
 }
 
 /// That the person has to elevate first, and the form that does it, filled in.
-pub fn elevate_first(entry: &Entry, rights: Rights) -> (String, Link) {
+pub(crate) fn elevate_first(entry: &Entry, rights: Rights) -> (String, Link) {
     let form = ElevateForm {
         cluster: entry.id.to_string(),
         rights: rights.name().to_owned(),
@@ -61,18 +61,26 @@ pub fn elevate_first(entry: &Entry, rights: Rights) -> (String, Link) {
     (why, Link::new("Elevate first", form.href()))
 }
 
-/// The fields of a posted form by name; unknown ones are ignored, the last of a name wins.
+/// The fields of a posted form, or of a query, by name; those that the form of the kind does not have are ignored, the last of
+/// a name wins. `to` is another name of `destinations`.
 ///
 /// # Errors
 /// The body is no text.
-pub fn read_form(body: &[u8]) -> Result<AccessForm, Fault> {
+pub(crate) fn read_form(body: &[u8], fields: &[&str]) -> Result<AccessForm, Fault> {
     if std::str::from_utf8(body).is_err() {
         return Err(Fault::bad_input("The form cannot be read"));
     }
     let mut form = AccessForm::default();
     for (name, value) in url::form_urlencoded::parse(body) {
-        let field = match name.as_ref() {
+        let name = if name == "to" { "destinations" } else { name.as_ref() };
+        if !fields.contains(&name) {
+            continue;
+        }
+        let field = match name {
             "rights" => &mut form.rights,
+            "namespace" => &mut form.namespace,
+            "pod" => &mut form.pod,
+            "container" => &mut form.container,
             "machine" => &mut form.machine,
             "life" => &mut form.life,
             "reason" => &mut form.reason,
@@ -87,7 +95,7 @@ pub fn read_form(body: &[u8]) -> Result<AccessForm, Fault> {
 }
 
 /// The length of life that was filled in; `None`: the default.
-pub fn life(form: &AccessForm, errors: &mut AccessErrors) -> Option<Duration> {
+pub(crate) fn life(form: &AccessForm, errors: &mut AccessErrors) -> Option<Duration> {
     let text = form.life.trim();
     if text.is_empty() {
         return None;
@@ -100,18 +108,19 @@ pub fn life(form: &AccessForm, errors: &mut AccessErrors) -> Option<Duration> {
 }
 
 /// The ticket that was filled in.
-pub fn ticket(form: &AccessForm) -> Option<String> {
+pub(crate) fn ticket(form: &AccessForm) -> Option<String> {
     Some(form.ticket.trim().to_owned()).filter(|ticket| !ticket.is_empty())
 }
 
 /// The destinations that were filled in, each as it was written.
-pub fn destinations(form: &AccessForm) -> impl Iterator<Item = &str> {
+pub(crate) fn destinations(form: &AccessForm) -> impl Iterator<Item = &str> {
     form.destinations.split([',', ' ', '\t', '\r', '\n']).filter(|word| !word.is_empty())
 }
 
 /// Says beside its field why an access was not given; `false`: it is about none of the fields that every kind has.
-pub fn shown_at_field(errors: &mut AccessErrors, error: &IssueError) -> bool {
+pub(crate) fn shown_at_field(errors: &mut AccessErrors, error: &IssueError) -> bool {
     let field = match error {
+        IssueError::Rights { .. } => &mut errors.rights,
         IssueError::Reason { .. } => &mut errors.reason,
         IssueError::Ticket { .. } => &mut errors.ticket,
         IssueError::Life { .. } => &mut errors.life,
@@ -126,4 +135,24 @@ pub fn shown_at_field(errors: &mut AccessErrors, error: &IssueError) -> bool {
     };
     *field = Some(sentence(error));
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_has_the_fields_of_its_kind() {
+        let read = |text: &str, fields: &[&str]| read_form(text.as_bytes(), fields).unwrap();
+        let all = "csrf_token=x&life=3600&machine=master-0&reason=first&reason=the+last+wins";
+        let form = read(all, &["life", "reason"]);
+        assert_eq!((&*form.life, &*form.machine, &*form.reason), ("3600", "", "the last wins"));
+        assert_eq!(read("machine=master-0", &["life", "reason"]), AccessForm::default(), "it is empty");
+        assert_eq!(read("machine=master-0", &["machine"]).machine, "master-0");
+        for query in ["to=a.example%3A443", "destinations=a.example:443"] {
+            assert_eq!(read(query, &["destinations"]).destinations, "a.example:443", "{query}");
+            assert_eq!(read(query, &["reason"]), AccessForm::default(), "{query}");
+        }
+        assert!(read_form(b"reason=\xff", &["reason"]).is_err());
+    }
 }

@@ -26,6 +26,8 @@ use crate::cluster_path::ClusterPath;
 use crate::frame::frame;
 use crate::rows;
 
+/// What its form asks.
+const FIELDS: [&str; 4] = ["rights", "life", "reason", "ticket"];
 /// The reason that is recorded for an empty POST, the contract's wire form.
 const NO_REASON: &str = "not given (contract's empty request)";
 
@@ -122,7 +124,7 @@ struct PostedForm {
 fn posted(headers: &HeaderMap, body: &[u8]) -> Result<PostedForm, Fault> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if kind.starts_with("application/x-www-form-urlencoded") {
-        let form = access_dialog::read_form(body)?;
+        let form = access_dialog::read_form(body, &FIELDS)?;
         let empty = form == AccessForm::default();
         return Ok(PostedForm { form, empty });
     }
@@ -168,15 +170,12 @@ fn ask(posted: &PostedForm, entry: &Entry) -> Result<IssueRequest, Box<AccessErr
     if errors.any() {
         return Err(Box::new(errors));
     }
+    let reason = if posted.empty { NO_REASON.to_owned() } else { form.reason.clone() };
     Ok(IssueRequest {
+        rights,
         ticket: access_dialog::ticket(form),
         life,
-        ..IssueRequest::new(
-            GrantKind::Kubeconfig,
-            Some(entry.id.clone()),
-            rights,
-            if posted.empty { NO_REASON.to_owned() } else { form.reason.clone() },
-        )
+        ..KUBECONFIG.request(entry.id.clone(), reason)
     })
 }
 

@@ -2,7 +2,7 @@
 //! Handlers only: which address leads to which stands in the route table of the crate `portal`.
 
 pub mod access;
-pub mod access_dialog;
+mod access_dialog;
 pub mod alerts;
 pub mod answer;
 pub mod assets;

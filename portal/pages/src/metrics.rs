@@ -13,12 +13,14 @@ use portal_session::fault::Fault;
 use portal_session::refusals;
 use portal_session::user::CurrentUser;
 use rp_access::{IssueRequest, IssuedGrant};
-use rp_documents::{GrantKind, Rights};
 use web::{AccessDialog, AccessDialogKind, AccessGiven, MetricsToken};
 
 use crate::access_dialog;
 use crate::answer::answer;
 use crate::cluster_path::ClusterPath;
+
+/// What its form asks.
+const FIELDS: [&str; 3] = ["life", "reason", "ticket"];
 
 /// The dialog, or its page.
 pub async fn dialog(
@@ -45,18 +47,13 @@ pub async fn issue(
     bytes: Bytes,
 ) -> Result<Response, Fault> {
     let entry = state.model.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
-    let form = access_dialog::read_form(&bytes)?;
+    let form = access_dialog::read_form(&bytes, &FIELDS)?;
     let mut page = page(&state, &context, &user, &entry).await;
     let life = access_dialog::life(&form, &mut page.question.errors);
     let ask = IssueRequest {
         ticket: access_dialog::ticket(&form),
         life,
-        ..IssueRequest::new(
-            GrantKind::Metrics,
-            Some(entry.id.clone()),
-            Rights::Read,
-            form.reason.trim().to_owned(),
-        )
+        ..METRICS.request(entry.id.clone(), form.reason.trim().to_owned())
     };
     page.question.form = form;
     let mut status = StatusCode::UNPROCESSABLE_ENTITY;

@@ -31,6 +31,8 @@ use crate::answer::answer;
 use crate::cluster_path::ClusterPath;
 use crate::frame::frame;
 
+/// What its form asks.
+const FIELDS: [&str; 6] = ["machine", "life", "reason", "ticket", "agent_forwarding", "destinations"];
 /// The reason that is recorded for the contract's request, which has none.
 const NO_REASON: &str = "not given (contract's request)";
 /// Masters that the contract's request can name.
@@ -226,7 +228,7 @@ async fn by_form(
     id: &rp_documents::ResourceId,
     body: &[u8],
 ) -> Result<Response, Fault> {
-    let form = access_dialog::read_form(body)?;
+    let form = access_dialog::read_form(body, &FIELDS)?;
     let entry = state.model.index.snapshot().get(id).cloned().ok_or_else(Fault::no_cluster)?;
     let parts = state.ssh()?;
     let name = ssh::user(user)?;

@@ -21,10 +21,12 @@ use portal_session::refusals;
 use portal_session::user::CurrentUser;
 use proxy::terminal::{OpenTerminal, Visitor, accept};
 use rp_access::{ActiveGrant, IssueError, IssueRequest};
-use rp_documents::{GrantKind, Rights, Side};
+use rp_documents::Side;
 use rp_observe::ClusterSnapshot;
 use tower_sessions::Session;
-use web::{AccessQuestion, NavItem, Tab, TerminalAccess, TerminalOpen, TerminalPage, TerminalQuery};
+use web::{
+    AccessForm, AccessQuestion, NavItem, Tab, TerminalAccess, TerminalOpen, TerminalPage, TerminalQuery,
+};
 
 use crate::access_dialog;
 use crate::answer::{answer, see_other};
@@ -32,6 +34,8 @@ use crate::cluster_path::ClusterPath;
 use crate::frame::frame;
 use crate::live;
 
+/// What its form asks: where it leads, and why.
+const FIELDS: [&str; 6] = ["namespace", "pod", "container", "machine", "reason", "ticket"];
 /// Maximum wait for the pod's containers; the page works without them.
 const MOMENT: Duration = Duration::from_millis(250);
 /// Maximum wait for the list of machines.
@@ -188,19 +192,14 @@ async fn machines(state: &PortalState, entry: &Entry) -> Vec<String> {
 }
 
 /// Where a posted form leads.
-fn target(bytes: &[u8]) -> TerminalQuery {
-    let mut query = TerminalQuery::default();
-    for (name, value) in url::form_urlencoded::parse(bytes) {
-        let field = match &*name {
-            "namespace" => &mut query.namespace,
-            "pod" => &mut query.pod,
-            "container" => &mut query.container,
-            "machine" => &mut query.machine,
-            _ => continue,
-        };
-        *field = value.into_owned();
+fn target(form: &AccessForm) -> TerminalQuery {
+    TerminalQuery {
+        namespace: form.namespace.clone(),
+        pod: form.pod.clone(),
+        container: form.container.clone(),
+        machine: form.machine.clone(),
+        ..TerminalQuery::default()
     }
-    query
 }
 
 /// Gives the access, then goes on to the terminal.
@@ -212,15 +211,15 @@ pub async fn give(
     bytes: Bytes,
 ) -> Result<Response, Fault> {
     let entry = state.model.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
-    let form = access_dialog::read_form(&bytes)?;
-    let query = validate_query(target(&bytes))?;
+    let form = access_dialog::read_form(&bytes, &FIELDS)?;
+    let query = validate_query(target(&form))?;
     if !query.is_chosen() || query.is_watch() {
         return Err(Fault::bad_input("A terminal leads to a pod or to a machine"));
     }
     let ask = IssueRequest {
         ticket: access_dialog::ticket(&form),
         machine: query.is_machine().then(|| query.machine.clone()),
-        ..IssueRequest::new(GrantKind::Terminal, Some(id.clone()), Rights::Write, form.reason.clone())
+        ..TERMINAL.request(id.clone(), form.reason.clone())
     };
     let Err(error) = state.session.access.issue(&user.caller, ask).await else {
         return Ok(see_other(&query.href(&format!("{}/terminal", entry.path()))));

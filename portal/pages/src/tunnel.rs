@@ -1,7 +1,7 @@
 //! `{RES}/tunnel`: the dialog that builds the commands `aro console` and `aro tunnel`. It issues no access: they
 //! request it themselves, and keep its token on the person's own machine.
 
-use axum::extract::{Query, State};
+use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use http::StatusCode;
 use portal_model::access_kinds::TUNNEL;
@@ -22,6 +22,8 @@ use crate::access_dialog;
 use crate::answer::answer;
 use crate::cluster_path::ClusterPath;
 
+/// What its form asks.
+const FIELDS: [&str; 4] = ["destinations", "life", "reason", "ticket"];
 const MOST_REASON: usize = 1000;
 const MOST_TICKET: usize = 100;
 /// Maximum number of additional destinations.
@@ -33,8 +35,9 @@ pub async fn dialog(
     Ctx(context): Ctx,
     user: CurrentUser,
     ClusterPath(id): ClusterPath,
-    Query(form): Query<AccessForm>,
+    RawQuery(query): RawQuery,
 ) -> Result<Response, Fault> {
+    let form = access_dialog::read_form(query.unwrap_or_default().as_bytes(), &FIELDS)?;
     let entry = state.model.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
     let may = access_offer::offer(&state, &user, &entry, &TUNNEL).await;
     let kind = AccessDialogKind::Tunnel(TunnelChoices::default());
@@ -66,7 +69,7 @@ pub async fn dialog(
 /// What to run; `None`: something is wrong with the form.
 fn commands(cluster: &str, question: &mut AccessQuestion, offer: &Offer) -> Option<TunnelCommands> {
     let AccessQuestion { lives, form, errors, .. } = question;
-    let wish = wish(lives, form, errors);
+    let flags = flags(lives, form, errors);
     let more = further(form, errors, offer);
     if errors.destinations.is_none() && more.is_empty() && offer.usual.is_empty() {
         errors.destinations = Some("Name a route of the cluster's ingress.".to_owned());
@@ -81,12 +84,12 @@ fn commands(cluster: &str, question: &mut AccessQuestion, offer: &Offer) -> Opti
     } else {
         all.iter().map(|place| format!(" --to {place}")).collect()
     };
-    let console = if offer.console.is_empty() { String::new() } else { format!("aro console {name}{wish}") };
-    Some(TunnelCommands { console, tunnel: format!("aro tunnel {name}{to}{wish}"), places: all })
+    let console = if offer.console.is_empty() { String::new() } else { format!("aro console {name}{flags}") };
+    Some(TunnelCommands { console, tunnel: format!("aro tunnel {name}{to}{flags}"), places: all })
 }
 
 /// The flags of the access that a command asks for: reason, ticket and life.
-fn wish(lives: &[u64], form: &AccessForm, errors: &mut AccessErrors) -> String {
+fn flags(lives: &[u64], form: &AccessForm, errors: &mut AccessErrors) -> String {
     let reason = form.reason.split_whitespace().collect::<Vec<_>>().join(" ");
     if reason.chars().count() < LEAST_REASON {
         let words = format!("Too short: say in at least {LEAST_REASON} characters what you are going to do.");
@@ -105,14 +108,14 @@ fn wish(lives: &[u64], form: &AccessForm, errors: &mut AccessErrors) -> String {
             None
         }),
     };
-    let mut wish = format!(" --reason {}", quoted(&reason));
+    let mut flags = format!(" --reason {}", quoted(&reason));
     if let Some(ticket) = ticket {
-        wish.push_str(&format!(" --ticket {}", quoted(&ticket)));
+        flags.push_str(&format!(" --ticket {}", quoted(&ticket)));
     }
     if let Some(life) = life {
-        wish.push_str(&format!(" --life {}", span(life)));
+        flags.push_str(&format!(" --life {}", span(life)));
     }
-    wish
+    flags
 }
 
 /// The additional destinations; what is wrong with the first invalid one stands at the field.

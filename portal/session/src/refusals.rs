@@ -79,7 +79,10 @@ pub fn issue(error: &IssueError) -> Fault {
         .link("Elevate", "/elevate"),
         IssueError::OutOfScope { .. } => you(StatusCode::FORBIDDEN, "out_of_scope", capital(error))
             .action("An admin makes robots and their scopes."),
-        IssueError::Reason { .. } | IssueError::Ticket { .. } | IssueError::Life { .. } => invalid(error),
+        IssueError::Rights { .. }
+        | IssueError::Reason { .. }
+        | IssueError::Ticket { .. }
+        | IssueError::Life { .. } => invalid(error),
         IssueError::TooOften(rp_net::TooOften(wait)) => Fault::too_often(*wait),
         IssueError::TooMany { .. } => you(StatusCode::TOO_MANY_REQUESTS, "too_many_grants", capital(error))
             .action("Revoke some of them.")

@@ -4,7 +4,7 @@ use portal_api as api;
 
 use super::{ADMIN, APPROVER, ELEVATED, LIST, SRE, VIEWER};
 use crate::route::AuditClass::{self, Change, Read};
-use crate::route::{Route, created, delete, get, json, post};
+use crate::route::{Route, delete, get, json, post};
 
 pub(super) static ROWS: &[Route] = &[
     get("/api/v1/grants", VIEWER, AuditClass::None, handler!(api::grants::list))
@@ -13,7 +13,7 @@ pub(super) static ROWS: &[Route] = &[
         .query(LIST),
     post("/api/v1/grants", SRE, Change("grant.issue"), handler!(api::grants::create))
         .doc("V1GrantNew", "grants", "Take access to a cluster")
-        .answers(created("Object")),
+        .answers(json("Object")),
     get("/api/v1/grants/{id}", VIEWER, AuditClass::None, handler!(api::grants::get))
         .doc("V1Grant", "grants", "One grant with its streams")
         .answers(json("Object")),
@@ -59,7 +59,7 @@ pub(super) static ROWS: &[Route] = &[
         .query(LIST),
     post("/api/v1/elevations", ELEVATED, Change("elevation.request"), handler!(api::elevations::create))
         .doc("V1ElevationNew", "elevations", "Ask for more rights")
-        .answers(created("Object")),
+        .answers(json("Object")),
     get("/api/v1/elevations/{id}", VIEWER, AuditClass::None, handler!(api::elevations::get))
         .doc("V1Elevation", "elevations", "One elevation")
         .answers(json("Object")),

@@ -50,7 +50,7 @@ pub(super) static ROWS: &[Route] = &[
     delete("/api/v1/queries/{id}", VIEWER, Change("query.remove"), handler!(api::queries::remove))
         .doc("V1QueryRemove", "metrics", "Remove an expression")
         .answers(NO_CONTENT),
-    // For development: exists only where everything is simulated.
+    // For development: answers only where everything is simulated and the build has the feature `samples`.
     get("/gallery", SignedIn, AuditClass::None, handler!(pages::gallery::page)),
     get("/gallery/{name}", SignedIn, AuditClass::None, handler!(pages::gallery::item)),
     get("/keys", SignedIn, AuditClass::None, handler!(pages::keys::page)),

@@ -106,6 +106,13 @@ async fn mistakes_say_which_field_and_give_nothing() {
 }
 
 #[tokio::test]
+async fn fields_of_other_dialogs_leave_a_request_empty() {
+    let kit = Kit::new().await;
+    let answer = kit.form(Role::Sre, &new(), &[("machine", "master-0"), ("to", "a.example:443")]).await;
+    assert_eq!(answer.status, 200, "the contract's empty request has no reason: {answer:?}");
+}
+
+#[tokio::test]
 async fn the_dialog_posts_a_form_and_gets_the_file_or_itself() {
     let kit = Kit::new().await;
     let cookie = kit.cookie(Some(Role::Sre)).await;

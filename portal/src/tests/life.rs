@@ -234,6 +234,28 @@ async fn a_plug_in_gets_a_grant_without_a_token_and_tokens_one_by_one() {
 }
 
 #[tokio::test]
+async fn no_kind_is_given_with_rights_that_it_does_not_have() {
+    let kit = Kit::new().await;
+    kit.elevated(Role::Elevated, "admin").await;
+    let issue = async |kind: &str, rights: &str| {
+        let body = format!(
+            r#"{{"target": "{RES}", "kind": "{kind}", "rights": "{rights}", "reason": "{REASON}", "life": 3600}}"#
+        );
+        kit.unsafe_call(Role::Elevated, "POST", "/api/v1/grants", &body).await
+    };
+    for kind in ["metrics", "page"] {
+        for rights in ["write", "admin"] {
+            let refused = issue(kind, rights).await;
+            assert_eq!(code(&refused), (422, "invalid".to_owned()), "{kind} {rights}");
+            assert!(refused.body.contains("is given with the rights read"), "{}", refused.body);
+        }
+        assert_eq!(issue(kind, "read").await.json()["grant"]["rights"], "read", "{kind}");
+    }
+    assert_eq!(issue("tunnel", "root").await.status, issue("tunnel", "write").await.status);
+    assert_eq!(issue("kubeconfig", "admin").await.json()["grant"]["rights"], "admin");
+}
+
+#[tokio::test]
 async fn a_robots_token_is_shown_once() {
     let kit = Kit::new().await;
     let fields = [

@@ -101,6 +101,49 @@ async fn answers_are_as_the_document_says() {
     }
 }
 
+/// The status that the document declares for a call that succeeds.
+fn declared(document: &Value, method: &str, pattern: &str) -> String {
+    let responses = document["paths"][pattern][method]["responses"].as_object();
+    let mut statuses = responses.into_iter().flatten().map(|(status, _)| status);
+    statuses.find(|status| status.as_str() != "default").cloned().unwrap_or_default()
+}
+
+#[tokio::test]
+async fn calls_that_change_something_answer_with_the_declared_status() {
+    let kit = Kit::new().await;
+    let document = kit.page(Role::Viewer, "/api/v1/openapi.json").await.json();
+    let call = async |role: Role, method: &str, pattern: &str, id: &str, body: &str| -> String {
+        let path = pattern.replace("{id}", id).replace("{name}", id);
+        let answer = kit.unsafe_call(role, &method.to_ascii_uppercase(), &path, body).await;
+        let status = declared(&document, method, pattern);
+        assert_eq!(answer.status.as_u16().to_string(), status, "{method} {pattern}: {answer:?}");
+        let told: Value = serde_json::from_str(&answer.body).unwrap_or_default();
+        let id = told["grant"]["id"].as_str().or(told["id"].as_str()).unwrap_or_default();
+        id.to_owned()
+    };
+    let body =
+        format!(r#"{{"target": "{RES}", "kind": "kubeconfig", "reason": "for this test", "life": 3600}}"#);
+    let grant = call(Role::Sre, "post", "/api/v1/grants", "", &body).await;
+    call(Role::Sre, "post", "/api/v1/grants/{id}/extend", &grant, r#"{"life": 7200}"#).await;
+    call(Role::Sre, "post", "/api/v1/grants/{id}/token", &grant, "").await;
+    call(Role::Sre, "delete", "/api/v1/grants/{id}", &grant, "").await;
+    call(Role::Sre, "post", "/api/v1/grants/revoke", "", r#"{"person": "sub-sre"}"#).await;
+    let body =
+        format!(r#"{{"target": "{RES}", "rights": "write", "reason": "for this test", "life": 1800}}"#);
+    let elevation = call(Role::Elevated, "post", "/api/v1/elevations", "", &body).await;
+    call(Role::Approver, "post", "/api/v1/elevations/{id}/approve", &elevation, "").await;
+    call(Role::Elevated, "post", "/api/v1/elevations/{id}/end", &elevation, "").await;
+    let view = call(Role::Sre, "post", "/api/v1/views", "", r#"{"name": "mine", "query": "q=x"}"#).await;
+    call(Role::Sre, "delete", "/api/v1/views/{id}", &view, "").await;
+    let query = call(Role::Sre, "post", "/api/v1/queries", "", r#"{"name": "up", "query": "up"}"#).await;
+    call(Role::Sre, "delete", "/api/v1/queries/{id}", &query, "").await;
+    let body =
+        r#"{"name": "nightly", "clusters": "all", "kinds": ["kubeconfig"], "reason": "for this test"}"#;
+    call(Role::Admin, "post", "/api/v1/robots", "", body).await;
+    call(Role::Admin, "post", "/api/v1/robots/{name}/rotate", "nightly", "").await;
+    call(Role::Admin, "delete", "/api/v1/robots/{name}", "nightly", "").await;
+}
+
 fn one() -> String {
     "/api/v1/clusters/subscriptions/{sub}/resourcegroups/{group}/providers/microsoft.redhatopenshift/openshiftclusters/{name}".to_owned()
 }

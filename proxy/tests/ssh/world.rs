@@ -255,7 +255,7 @@ impl World {
             };
             self.access.request_elevation(&caller(), ask).await.unwrap();
         }
-        let mut ask = IssueRequest::new(GrantKind::Ssh, Some(id()), Rights::Admin, REASON.to_owned());
+        let mut ask = IssueRequest::new(GrantKind::Ssh, Some(id()), Rights::Write, REASON.to_owned());
         ask.machine = Some(MACHINE.to_owned());
         change(&mut ask);
         self.access.issue(&caller(), ask).await.unwrap()

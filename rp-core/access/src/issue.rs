@@ -16,7 +16,7 @@ use rp_net::TooOften;
 use crate::access::Access;
 use crate::metrics::GrantLabels;
 use crate::policy::{Caller, Via};
-use crate::rights::is_shell;
+use crate::rights::{is_shell, rights_of};
 
 /// The longest reason, in characters.
 pub(crate) const MOST_REASON: usize = 1000;
@@ -76,6 +76,8 @@ pub enum IssueError {
     NotAllowed { needed: Rights },
     #[error("this needs an elevation with {} rights for this cluster", rights.name())]
     ElevationNeeded { rights: Rights },
+    #[error("an access of kind {} is given with the rights {allowed}", kind.name())]
+    Rights { kind: GrantKind, allowed: String },
     #[error("this is outside the robot's scope: {what}")]
     OutOfScope { what: &'static str },
     #[error("the reason must say in {least} to {most} characters what you are going to do")]
@@ -135,6 +137,7 @@ impl Access {
     pub async fn issue(&self, caller: &Caller, ask: IssueRequest) -> Result<IssuedGrant, IssueError> {
         self.rates.issue(&caller.person.sub).map_err(IssueError::TooOften)?;
         self.check_text(&ask.reason, ask.ticket.as_deref())?;
+        check_rights(&ask)?;
         let basis = match caller.robot_name() {
             Some(name) => self.robot_basis(caller, name, &ask).await?,
             None => self.person_basis(caller, &ask).await?,
@@ -289,7 +292,7 @@ impl Access {
         if ask.kind == GrantKind::Cli && caller.roles.has(Role::Viewer) && ask.rights == Rights::Read {
             return Ok(IssueBasis { most_grants, ..IssueBasis::default() });
         }
-        let needed = if is_shell(ask.kind) { ask.rights.max(Rights::Write) } else { ask.rights };
+        let needed = ask.rights;
         if self.policy.most_rights(caller.roles).is_none_or(|most| needed > most) {
             return Err(IssueError::NotAllowed { needed });
         }
@@ -330,7 +333,7 @@ impl Access {
         if !ask.target.as_ref().is_some_and(|target| robot.clusters.covers(target)) {
             return Err(out("the cluster"));
         }
-        if ask.rights > robot.rights || is_shell(ask.kind) && robot.rights < Rights::Write {
+        if ask.rights > robot.rights {
             return Err(out("the rights"));
         }
         let latest = parent.as_ref().map_or(robot.not_after, |token| token.not_after.min(robot.not_after));
@@ -378,4 +381,15 @@ impl Access {
         };
         self.audit.promise(entry).await.map(drop)
     }
+}
+
+/// No kind of access is given with rights that it does not have, whoever asks.
+fn check_rights(ask: &IssueRequest) -> Result<(), IssueError> {
+    let rights = rights_of(ask.kind);
+    if rights.contains(&ask.rights) {
+        return Ok(());
+    }
+    let (least, most) = (rights.start().name(), rights.end().name());
+    let allowed = if least == most { least.to_owned() } else { format!("{least} to {most}") };
+    Err(IssueError::Rights { kind: ask.kind, allowed })
 }

@@ -35,6 +35,7 @@ pub use issue::{IssueError, IssueRequest, IssuedGrant, RenewError};
 pub use page::OwnPage;
 pub use policy::{Caller, Policy, Via};
 pub use revoke::RevokeScope;
+pub use rights::rights_of;
 pub use robots::{RobotError, RobotRequest, RobotView};
 pub use ssh::{ssh_machine, ssh_user};
 pub use streams::{RequestGuard, StreamGuard, TooManyRequests, TooManyStreams};

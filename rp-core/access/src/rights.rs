@@ -1,6 +1,8 @@
 //! How much a grant opens now: what it was given with, what its owner's groups give, and the elevation or the
 //! robot behind it, whichever is least (`contract/rules.md` §3.6).
 
+use std::ops::RangeInclusive;
+
 use rp_base::Timestamp;
 use rp_documents::elevation::ElevationState;
 use rp_documents::{Elevation, Grant, GrantKind, Rights, Robot, Roles};
@@ -10,6 +12,18 @@ use crate::active_grant::EndReason;
 /// Whether a kind is a shell regardless of its rights (`contract/rules.md` §5.2 "Who may").
 pub(crate) const fn is_shell(kind: GrantKind) -> bool {
     matches!(kind, GrantKind::Ssh | GrantKind::Terminal | GrantKind::Tunnel)
+}
+
+/// The rights that a grant of a kind may be given with, from the least to the most. A shell changes things, so it has more
+/// than reading; what only reads has no use for more.
+pub const fn rights_of(kind: GrantKind) -> RangeInclusive<Rights> {
+    match kind {
+        GrantKind::Kubeconfig => Rights::Read..=Rights::Admin,
+        GrantKind::Ssh | GrantKind::Terminal | GrantKind::Tunnel => Rights::Write..=Rights::Write,
+        GrantKind::Metrics | GrantKind::Page | GrantKind::Cli | GrantKind::Robot => {
+            Rights::Read..=Rights::Read
+        }
+    }
 }
 
 /// What a grant's owner holds for it now.
@@ -222,6 +236,15 @@ mod tests {
                 revoked: revoked.then(revocation),
                 unknown: Unknown::new(),
             }
+        }
+    }
+
+    #[test]
+    fn a_shell_has_more_than_reading_and_only_a_kubeconfig_has_a_choice() {
+        for kind in KINDS {
+            let rights = rights_of(kind);
+            assert_eq!(*rights.start() > Rights::Read, is_shell(kind), "{kind:?}");
+            assert_eq!(rights.start() < rights.end(), kind == GrantKind::Kubeconfig, "{kind:?}");
         }
     }
 

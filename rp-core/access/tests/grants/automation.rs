@@ -25,7 +25,7 @@ async fn automation_decides_itself_and_its_accesses_are_ended_like_others() {
 #[tokio::test]
 async fn a_shell_names_its_machine_and_nothing_else_is_given() {
     let world = World::new().await;
-    let of = |kind| IssueRequest { kind, ..ask(Rights::Write) };
+    let of = |kind| IssueRequest { kind, ..ask(*rp_access::rights_of(kind).start()) };
     let bob = automation("bob");
     let issued = world
         .access

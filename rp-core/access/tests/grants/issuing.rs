@@ -45,10 +45,10 @@ async fn groups_decide_the_rights() {
 }
 
 #[tokio::test]
-async fn shells_are_for_elevated_people_whatever_their_rights_say() {
+async fn shells_are_for_elevated_people() {
     let world = World::new().await;
     for kind in [GrantKind::Ssh, GrantKind::Terminal, GrantKind::Tunnel] {
-        let asked = || rp_access::IssueRequest { kind, ..ask(Rights::Read) };
+        let asked = || rp_access::IssueRequest { kind, ..ask(Rights::Write) };
         let refused = world.access.issue(&caller("ada", &["sres"]), asked()).await;
         assert!(matches!(refused, Err(IssueError::NotAllowed { needed: Rights::Write })), "{kind:?}");
         let refused = world.access.issue(&caller("bob", &["power"]), asked()).await;
@@ -56,11 +56,32 @@ async fn shells_are_for_elevated_people_whatever_their_rights_say() {
     }
     let elevation = world.elevate("bob", Rights::Write).await;
     for kind in [GrantKind::Ssh, GrantKind::Terminal, GrantKind::Tunnel] {
-        let asked = rp_access::IssueRequest { kind, ..ask(Rights::Read) };
+        let asked = rp_access::IssueRequest { kind, ..ask(Rights::Write) };
         let shell = world.access.issue(&caller("bob", &["power"]), asked).await.unwrap().grant;
         assert_eq!(Some(shell.not_after), elevation.not_after, "no longer than the elevation");
         assert_eq!(shell.elevation_id, Some(elevation.id.clone()));
     }
+}
+
+#[tokio::test]
+async fn no_kind_is_given_with_rights_that_it_does_not_have() {
+    let world = World::new().await;
+    world.elevate("bob", Rights::Admin).await;
+    for (kind, wrong) in [
+        (GrantKind::Metrics, &[Rights::Write, Rights::Admin][..]),
+        (GrantKind::Page, &[Rights::Write, Rights::Admin]),
+        (GrantKind::Cli, &[Rights::Write, Rights::Admin]),
+        (GrantKind::Ssh, &[Rights::Read, Rights::Admin]),
+        (GrantKind::Terminal, &[Rights::Read, Rights::Admin]),
+        (GrantKind::Tunnel, &[Rights::Read, Rights::Admin]),
+    ] {
+        for rights in wrong {
+            let asked = rp_access::IssueRequest { kind, ..ask(*rights) };
+            let refused = world.access.issue(&caller("bob", &["power"]), asked).await;
+            assert!(matches!(refused, Err(IssueError::Rights { .. })), "{kind:?} {rights:?}: {refused:?}");
+        }
+    }
+    assert!(world.audited("grant.issue").await.is_empty(), "nothing was given");
 }
 
 #[tokio::test]

@@ -74,7 +74,7 @@ async fn a_robot_stays_in_its_scope() {
     for (what, asked) in [
         ("another cluster", rp_access::IssueRequest { target: Some(elsewhere), ..ask(Rights::Read) }),
         ("no cluster", rp_access::IssueRequest { target: None, ..ask(Rights::Read) }),
-        ("another kind", rp_access::IssueRequest { kind: GrantKind::Terminal, ..ask(Rights::Read) }),
+        ("another kind", rp_access::IssueRequest { kind: GrantKind::Terminal, ..ask(Rights::Write) }),
         ("a command line", rp_access::IssueRequest { kind: GrantKind::Cli, ..ask(Rights::Read) }),
         ("more rights", ask(Rights::Admin)),
     ] {

@@ -183,6 +183,7 @@ fn issue_error(error: &IssueError) -> CloudError {
         }
         IssueError::NotAllowed { .. }
         | IssueError::ElevationNeeded { .. }
+        | IssueError::Rights { .. }
         | IssueError::OutOfScope { .. }
         | IssueError::Reason { .. }
         | IssueError::Ticket { .. }
