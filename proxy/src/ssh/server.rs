@@ -164,8 +164,9 @@ impl Bastion {
                     tasks.spawn(async move { bastion.welcome(stream, peer, cut).await });
                 }
                 Err(error) => {
-                    // Out of descriptors, mostly: wait for some to be given back rather than spin.
+                    // Out of descriptors, mostly: take some back and wait, rather than spin.
                     tracing::warn!(error = %chain(&error), "cannot accept at the SSH listener");
+                    self.door.relieve(&error);
                     tokio::time::sleep(Duration::from_millis(50)).await;
                 }
             }

@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use http_body_util::Empty;
 use hyper_util::rt::TokioIo;
@@ -20,6 +21,9 @@ use tokio_rustls::client::TlsStream;
 use crate::networks::{Forbidden, Networks};
 use crate::stream::Tunnelled;
 use crate::{Endpoint, Stream, Target};
+
+/// Addresses of a name that are tried.
+const MOST_ADDRESSES: usize = 8;
 
 /// Which service of a cluster (`contract/portal.md` §12.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,19 +135,48 @@ pub struct DialerOptions {
     pub keepalive: Duration,
 }
 
+/// Finds the addresses of names that people entered.
+#[async_trait]
+pub trait Resolver: Send + Sync + std::fmt::Debug + 'static {
+    /// The addresses of a host name, or of an IP address itself, with the port.
+    ///
+    /// # Errors
+    /// There is no such name, or nobody answers.
+    async fn addresses(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>>;
+}
+
+/// As this host does it.
+#[derive(Debug, Clone, Copy)]
+struct HostResolver;
+
+#[async_trait]
+impl Resolver for HostResolver {
+    async fn addresses(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+        Ok(lookup_host((host, port)).await?.collect())
+    }
+}
+
 /// Dials clusters.
 #[derive(Debug, Clone)]
-pub struct Dialer(Arc<DialerOptions>);
+pub struct Dialer {
+    options: Arc<DialerOptions>,
+    resolver: Arc<dyn Resolver>,
+}
 
 impl Dialer {
     /// A dialer with these ways.
     pub fn new(options: DialerOptions) -> Self {
-        Self(Arc::new(options))
+        Self::with_resolver(options, Arc::new(HostResolver))
+    }
+
+    /// The same with another way to find addresses.
+    pub fn with_resolver(options: DialerOptions, resolver: Arc<dyn Resolver>) -> Self {
+        Self { options: Arc::new(options), resolver }
     }
 
     /// How private addresses are reached.
     pub fn private_way(&self) -> &PrivateWay {
-        &self.0.private
+        &self.options.private
     }
 
     /// Opens a connection to a port of the target; no TLS towards the target itself yet.
@@ -176,7 +209,7 @@ impl Dialer {
     }
 
     async fn private(&self, ip: IpAddr, port: u16, deadline: Instant) -> Result<Stream, DialError> {
-        match &self.0.private {
+        match &self.options.private {
             PrivateWay::Direct => {
                 let tcp = self.tcp(SocketAddr::new(ip, port), deadline, Side::Cluster).await?;
                 Ok(Stream::Tcp(tcp))
@@ -190,13 +223,14 @@ impl Dialer {
 
     async fn direct(&self, host: &str, port: u16, deadline: Instant) -> Result<TcpStream, DialError> {
         let host = host.trim_start_matches('[').trim_end_matches(']');
-        let found = timeout_at(deadline, lookup_host((host, port)))
+        let found = timeout_at(deadline, self.resolver.addresses(host, port))
             .await
             .map_err(|_| DialError::deadline(Side::Us, Stage::Resolve))?
             .map_err(|error| DialError::new(Side::Cluster, Stage::Resolve, error))?;
         let mut last = DialError::new(Side::Cluster, Stage::Resolve, "the name has no address");
-        for address in found.take(8) {
-            if let Err(forbidden) = self.0.networks.check(address) {
+        // What was checked is dialled, and no name: another answer of a resolver changes nothing.
+        for address in found.into_iter().take(MOST_ADDRESSES) {
+            if let Err(forbidden) = self.options.networks.check(address) {
                 last = forbidden_error(forbidden);
                 continue;
             }
@@ -217,8 +251,9 @@ impl Dialer {
             .map_err(|_| DialError::deadline(side, Stage::Connect))?
             .map_err(failed)?;
         tcp.set_nodelay(true).map_err(failed)?;
-        let keepalive =
-            socket2::TcpKeepalive::new().with_time(self.0.keepalive).with_interval(self.0.keepalive);
+        let keepalive = socket2::TcpKeepalive::new()
+            .with_time(self.options.keepalive)
+            .with_interval(self.options.keepalive);
         socket2::SockRef::from(&tcp).set_tcp_keepalive(&keepalive).map_err(failed)?;
         Ok(tcp)
     }

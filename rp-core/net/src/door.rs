@@ -35,6 +35,10 @@ use crate::rate::{Rate, network};
 const SWEEP_EVERY: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 /// Connections of health checks beyond [`DoorLimits::connections`].
 const CHECKS: usize = 64;
+/// ENFILE and EMFILE (`errno.h`): no descriptor is left on the host, or for this process.
+const NO_DESCRIPTORS: [i32; 2] = [23, 24];
+/// Connections that are ended at once then: some descriptors are needed for what requests lead to.
+const RELIEVE: usize = 16;
 /// The time from a graceful shutdown of a connection until it is cut.
 pub(crate) const LEAVE_WITHIN: Duration = Duration::from_secs(10);
 
@@ -208,6 +212,20 @@ impl Door {
         table.remove(&quietest);
         self.end(&quietest, CloseReason::Evicted);
         true
+    }
+
+    /// After an error of accepting: when the process has no descriptor left, idle strangers give theirs back, though
+    /// there are places for more.
+    pub fn relieve(&self, error: &std::io::Error) {
+        if !error.raw_os_error().is_some_and(|code| NO_DESCRIPTORS.contains(&code)) {
+            return;
+        }
+        let mut table = self.table.lock();
+        for _ in 0..RELIEVE {
+            if !self.end_quietest(&mut table, None) {
+                break;
+            }
+        }
     }
 
     /// The address of a connection that a balancer opened.

@@ -20,7 +20,7 @@ mod target;
 pub mod tls;
 
 pub use budget::{Budget, BudgetExceeded, BudgetLimits, Cost};
-pub use dial::{ConnectProxy, DialError, Dialer, DialerOptions, Port, PrivateWay, Stage};
+pub use dial::{ConnectProxy, DialError, Dialer, DialerOptions, Port, PrivateWay, Resolver, Stage};
 pub use networks::{Forbidden, Networks};
 pub use origin::{Origins, read_header};
 pub use rate::{PerMinute, Rates, TooOften, network};

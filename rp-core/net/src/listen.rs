@@ -145,7 +145,7 @@ impl<H: Handler> Listener<H> {
     /// Serves until `stop`; returns when the last connection has ended or was cut.
     pub async fn serve(self, stop: Stop) {
         let tasks = TaskTracker::new();
-        let builders = Arc::new(Builders::new(&self.limits));
+        let builder = Arc::new(builder(&self.limits));
         let door = &self.limits.door;
         let mut sweeps = tokio::time::interval(door.sweep_every());
         sweeps.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -161,8 +161,9 @@ impl<H: Handler> Listener<H> {
             let (tcp, peer) = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
-                    // Out of descriptors, mostly: wait for some to be given back rather than spin.
+                    // Out of descriptors, mostly: take some back and wait, rather than spin.
                     tracing::warn!(error = %chain(&error), "cannot accept");
+                    door.relieve(&error);
                     tokio::time::sleep(Duration::from_millis(50)).await;
                     continue;
                 }
@@ -171,7 +172,7 @@ impl<H: Handler> Listener<H> {
             let connection = Connection {
                 tls: self.tls.clone(),
                 handler: Arc::clone(&self.handler),
-                builders: Arc::clone(&builders),
+                builder: Arc::clone(&builder),
                 handshake: self.limits.handshake,
                 head: self.limits.head,
                 begun: self.limits.begun,
@@ -187,27 +188,6 @@ impl<H: Handler> Listener<H> {
         drop(self.tcp);
         tasks.close();
         tasks.wait().await;
-    }
-}
-
-/// One builder for each negotiated HTTP version: if ALPN has chosen it, no bytes need to be read to find out.
-struct Builders {
-    either: auto::Builder<TokioExecutor>,
-    h1: auto::Builder<TokioExecutor>,
-    h2: auto::Builder<TokioExecutor>,
-}
-
-impl Builders {
-    fn new(limits: &Limits) -> Self {
-        Self { either: builder(limits), h1: builder(limits).http1_only(), h2: builder(limits).http2_only() }
-    }
-
-    fn for_alpn(&self, alpn: Option<&[u8]>) -> &auto::Builder<TokioExecutor> {
-        match alpn {
-            Some(b"h2") => &self.h2,
-            Some(b"http/1.1") => &self.h1,
-            Some(_) | None => &self.either,
-        }
     }
 }
 
@@ -232,7 +212,7 @@ fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {
 struct Connection<H> {
     tls: Option<Arc<ServerTls>>,
     handler: Arc<H>,
-    builders: Arc<Builders>,
+    builder: Arc<auto::Builder<TokioExecutor>>,
     handshake: Duration,
     head: Duration,
     begun: Option<Duration>,
@@ -325,7 +305,7 @@ impl<H: Handler> Connection<H> {
         let handle = stream.handle().clone();
         let turn = self.begun.map(|_| Arc::<RequestTurn>::default());
         let heads = self.begun.zip(turn.clone()).map(|(within, turn)| HeadDeadline { within, turn });
-        let stream = Opening::new(stream, self.head, heads);
+        let stream = Opening::new(stream, self.head, heads).speaking(alpn.as_deref());
         let (handler, request_handle) = (self.handler, handle.clone());
         let service = service_fn(move |mut request: Request<Incoming>| {
             if let Some(shown) = &shown {
@@ -347,8 +327,7 @@ impl<H: Handler> Connection<H> {
                 Ok::<_, Infallible>(answer)
             })
         });
-        let builder = self.builders.for_alpn(alpn.as_deref());
-        let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
+        let connection = self.builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
         let mut connection = std::pin::pin!(connection);
         let leaving = async {
             tokio::select! {

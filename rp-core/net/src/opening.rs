@@ -112,18 +112,36 @@ impl Deadline {
     }
 }
 
-/// A stream whose reads fail when it has not opened within a time: whole preface, or anything else; and when a head
-/// that has begun takes too long.
+/// A stream whose reads fail when it has not opened within a time: whole preface, or anything else; when it opens with
+/// another protocol than TLS agreed on; and when a head that has begun takes too long.
 pub(crate) struct Opening<S> {
     inner: S,
     deadline: Option<Deadline>,
     spoken: Protocol,
+    /// Whether TLS agreed on HTTP/2; `None`: on nothing, and the client chooses.
+    agreed_http2: Option<bool>,
     heads: Option<HeadDeadline>,
 }
 
 impl<S> Opening<S> {
     pub(crate) fn new(inner: S, within: Duration, heads: Option<HeadDeadline>) -> Self {
-        Self { inner, deadline: Some(Deadline::new(within, None)), spoken: Protocol::Opening(0), heads }
+        let deadline = Some(Deadline::new(within, None));
+        Self { inner, deadline, spoken: Protocol::Opening(0), agreed_http2: None, heads }
+    }
+
+    /// The same where TLS agreed on this protocol (RFC 7301). The server reads the version from the first bytes alone,
+    /// whatever was agreed.
+    pub(crate) fn speaking(mut self, alpn: Option<&[u8]>) -> Self {
+        self.agreed_http2 = alpn.map(|name| name == b"h2");
+        self
+    }
+
+    fn breaks_its_word(&self) -> bool {
+        match self.spoken {
+            Protocol::Opening(_) => false,
+            Protocol::Http1 => self.agreed_http2 == Some(true),
+            Protocol::Http2(_) => self.agreed_http2 == Some(false),
+        }
     }
 
     fn note(&mut self, came: &[u8]) {
@@ -187,6 +205,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for Opening<S> {
         match polled {
             Poll::Ready(Ok(())) => {
                 self.note(&buf.filled()[before..]);
+                if self.breaks_its_word() {
+                    buf.set_filled(before);
+                    return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
+                }
                 polled
             }
             Poll::Ready(Err(_)) => polled,
@@ -254,6 +276,24 @@ mod tests {
             assert_eq!(server.read(&mut buffer).await.unwrap(), part.len());
         }
         assert!(tokio::time::timeout(2 * WITHIN, server.read(&mut buffer)).await.is_err(), "opened");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_tls_agreed_on_is_spoken() {
+        for (alpn, sent, good) in [
+            (Some(&b"h2"[..]), PREFACE, true),
+            (Some(b"h2"), b"GET / HTTP/1.1\r\n", false),
+            (Some(b"http/1.1"), PREFACE, false),
+            (Some(b"http/1.1"), b"GET / HTTP/1.1\r\n", true),
+            (None, PREFACE, true),
+            (None, b"GET / HTTP/1.1\r\n", true),
+        ] {
+            let (mut client, server) = duplex(64);
+            let mut server = Opening::new(server, WITHIN, None).speaking(alpn);
+            client.write_all(sent).await.unwrap();
+            let read = server.read(&mut [0; 64]).await;
+            assert_eq!(read.is_ok(), good, "{alpn:?} {:?}", String::from_utf8_lossy(sent));
+        }
     }
 
     /// Whether a read that waits ends at the deadline of a head.
