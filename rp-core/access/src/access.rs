@@ -242,18 +242,19 @@ impl Access {
     fn keep(&self, grant: Grant, parent: Option<&ActiveGrant>) -> Arc<ActiveGrant> {
         let held = self.current_rights(&grant);
         let orphan = grant.parent.is_some() && parent.is_none();
+        let now = self.clock.now();
         let mut cache = self.cache.write();
         let live = match cache.get(&grant.id) {
             Some(there) if there.grant == grant && there.held == held => return Arc::clone(there),
             Some(there) => there.changed(grant, held),
             None => {
                 let owner = self.owner(&grant.owner.sub);
-                ActiveGrant::new(grant, held, owner, parent)
+                ActiveGrant::new(grant, held, owner, parent, now)
             }
         };
         // Those made with it learn of its end through it, so it must be marked; and without the grant that it
         // was made with there is nobody to end it.
-        match live.ended(self.clock.now()) {
+        match live.ended(now) {
             Some(why) => live.end(why),
             None if orphan => live.end(crate::EndReason::Revoked),
             None => {}

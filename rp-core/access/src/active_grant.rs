@@ -10,6 +10,7 @@ use rp_base::Timestamp;
 use rp_documents::grant::GrantState;
 use rp_documents::{Grant, Rights};
 use rp_net::TooOften;
+use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use crate::rights::CurrentRights;
@@ -91,6 +92,9 @@ pub struct ActiveGrant {
     /// The grant's rights, cut to what its owner holds now.
     pub rights: Rights,
     pub(crate) held: CurrentRights,
+    /// When it is over whatever becomes of the wall clock: set back, that gives nobody more time than the grant had left.
+    /// `None`: beyond all times.
+    over: Option<Instant>,
     life: Arc<GrantLifetime>,
     power: Option<RightsTokens>,
     /// What another crate remembers of this grant, made once.
@@ -137,6 +141,7 @@ impl ActiveGrant {
         held: CurrentRights,
         owner: Arc<OwnerUsage>,
         parent: Option<&Self>,
+        now: Timestamp,
     ) -> Self {
         let parent = parent.map(|parent| Arc::clone(&parent.life));
         let life = GrantLifetime {
@@ -149,24 +154,34 @@ impl ActiveGrant {
             owner,
             parent,
         };
-        Self::with(grant, held, Arc::new(life), None)
+        // No more than its whole length, for a clock that was set back before.
+        let left = grant.not_after.since(now).min(grant.not_after.since(grant.created));
+        let over = Instant::now().checked_add(left);
+        Self::with(grant, held, over, Arc::new(life), None)
     }
 
     /// The same access after the grant or what its owner holds was changed. Streams that still have the rights
     /// they were opened with live on, the others end.
     pub(crate) fn changed(&self, grant: Grant, held: CurrentRights) -> Self {
-        Self::with(grant, held, Arc::clone(&self.life), self.power.as_ref())
+        let (before, after) = (self.grant.not_after, grant.not_after);
+        let over = self.over.and_then(|over| {
+            // Time moves on between two looks at a clock, so the change is added and nothing computed anew.
+            let less = over.checked_sub(before.since(after)).unwrap_or(over);
+            less.checked_add(after.since(before))
+        });
+        Self::with(grant, held, over, Arc::clone(&self.life), self.power.as_ref())
     }
 
     fn with(
         grant: Grant,
         held: CurrentRights,
+        over: Option<Instant>,
         life: Arc<GrantLifetime>,
         power: Option<&RightsTokens>,
     ) -> Self {
         let rights = held.rights.map_or(Rights::Read, |most| grant.rights.min(most));
         let power = RightsTokens::after(power, rights, &life.ended);
-        let live = Self { grant, rights, held, life, power, attached: OnceLock::new() };
+        let live = Self { grant, rights, held, over, life, power, attached: OnceLock::new() };
         if held.rights.is_none() {
             live.end(held.why.unwrap_or(EndReason::RightsLost));
         }
@@ -182,7 +197,9 @@ impl ActiveGrant {
     /// Why it ended; `None` while it lives. Expiry is noticed here too, between two sweeps.
     pub fn ended(&self, now: Timestamp) -> Option<EndReason> {
         self.life.why().or_else(|| match self.grant.state(now) {
-            GrantState::Active => None,
+            GrantState::Active => {
+                self.over.filter(|over| Instant::now() >= *over).map(|_| EndReason::Expired)
+            }
             GrantState::Expired => Some(EndReason::Expired),
             GrantState::Revoked => Some(EndReason::Revoked),
         })

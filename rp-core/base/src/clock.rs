@@ -39,6 +39,11 @@ impl ManualClock {
         Self(Arc::new(Mutex::new(at)))
     }
 
+    /// Sets the clock, forward or back.
+    pub fn set(&self, to: Timestamp) {
+        *self.0.lock() = to;
+    }
+
     /// Moves the clock forward.
     pub fn advance(&self, by: Duration) {
         let mut now = self.0.lock();

@@ -5,7 +5,7 @@
 mod allocations;
 mod authenticating;
 mod automation;
-
+mod clocks;
 mod directory;
 mod elevating;
 mod ending;
