@@ -1,11 +1,13 @@
 //! Stories of the whole system on real parts: what a person does, and what may go wrong meanwhile.
 
 mod audit;
+mod auditors;
 mod azure;
 mod azure_clients;
 mod azure_sdk;
 mod browser_terminal;
 mod canary;
+mod clocks;
 mod cluster_pages;
 mod command_life;
 mod command_line;
