@@ -9,6 +9,7 @@ mod failures;
 #[path = "../../../rp-core/access/tests/grants/faults.rs"]
 mod faults;
 mod identity;
+mod ipv6;
 mod limited;
 mod passing;
 mod pooled;

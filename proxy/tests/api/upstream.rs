@@ -148,7 +148,7 @@ impl Drop for Upstream {
 }
 
 pub(crate) fn acceptor(ca: &Ca, alpn: &[u8]) -> TlsAcceptor {
-    let (chain, key) = ca.leaf("cluster", &["127.0.0.1"]);
+    let (chain, key) = ca.leaf("cluster", &["127.0.0.1", "::1"]);
     let chain = vec![CertificateDer::from_pem_slice(chain.as_bytes()).unwrap()];
     let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
     let mut config = rustls::ServerConfig::builder_with_provider(rp_net::tls::provider())

@@ -203,7 +203,8 @@ impl World {
         .await
         .unwrap();
         let directory = Arc::new(FixedDirectory::default());
-        let networks = Networks::new(vec!["127.0.0.0/8".parse().unwrap()], Vec::new());
+        let allow = ["127.0.0.0/8", "::1/128"].map(|network| network.parse().unwrap());
+        let networks = Networks::new(allow.into(), Vec::new());
         let proxy = ApiProxy::new(ApiProxyParts {
             access: access.clone(),
             directory: directory.clone(),

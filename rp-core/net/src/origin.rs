@@ -157,12 +157,18 @@ mod tests {
     #[tokio::test]
     async fn both_versions_give_the_origin_and_leave_what_follows() {
         let v4 = binary(1, 0x11, &[192, 0, 2, 7, 10, 0, 0, 1, 0x30, 0x39, 0x01, 0xbb]);
+        let mut six = [0; 36];
+        six[..4].copy_from_slice(&[0x20, 0x01, 0x0d, 0xb8]);
+        (six[15], six[31]) = (7, 1);
+        six[32..].copy_from_slice(&[0x30, 0x39, 0x01, 0xbb]);
+        let v6 = binary(1, 0x21, &six);
         let local = binary(0, 0, &[]);
         for (head, origin) in [
             (&b"PROXY TCP4 192.0.2.7 10.0.0.1 12345 443\r\n"[..], "192.0.2.7:12345"),
             (b"PROXY TCP6 2001:db8::7 ::1 12345 443\r\n", "[2001:db8::7]:12345"),
             (b"PROXY UNKNOWN\r\n", PEER),
             (&v4, "192.0.2.7:12345"),
+            (&v6, "[2001:db8::7]:12345"),
             (&local, PEER),
         ] {
             let (found, rest) = read(&[head, &b"\x16\x03\x01"[..]].concat()).await;

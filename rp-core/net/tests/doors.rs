@@ -16,6 +16,7 @@ use hyper::body::Incoming;
 use rp_net::Origins;
 use rp_net::door::{ConnectionHandle, Door, DoorLimits, StrangerLimits};
 use rp_net::listen::{Gauge, Handler, Limits, Listener, Stop};
+use rp_net::tls::{ClientAuth, ServerFiles, ServerTls};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -65,6 +66,26 @@ async fn serve(door: DoorLimits, origins: Origins) -> Served {
     let limits = Limits { door: Door::uncounted(door), origins: Arc::new(origins), ..Limits::default() };
     let listener = Listener { tcp, tls: None, handler: Arc::clone(&site), limits, gauge: Arc::clone(&gauge) };
     tokio::spawn(listener.serve(stop.clone()));
+    Served { address, site, gauge, stop }
+}
+
+/// TLS whose handshakes have 300 ms.
+async fn serve_tls() -> Served {
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let place = std::env::temp_dir().join(format!("rp-net-doors-{}", std::process::id()));
+    let files = ServerFiles { certificate: place.with_extension("pem"), key: place.with_extension("key") };
+    std::fs::write(&files.certificate, made.cert.pem()).unwrap();
+    std::fs::write(&files.key, made.signing_key.serialize_pem()).unwrap();
+    let tls = ServerTls::load(files.clone(), &[b"h2", b"http/1.1"], ClientAuth::None).unwrap();
+    for file in [&files.certificate, &files.key] {
+        std::fs::remove_file(file).unwrap();
+    }
+    let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = tcp.local_addr().unwrap();
+    let (site, gauge, stop) = (Arc::<Site>::default(), Arc::<Gauge>::default(), Stop::default());
+    let limits = Limits { handshake: Duration::from_millis(300), ..Limits::default() };
+    let (handler, counted) = (Arc::clone(&site), Arc::clone(&gauge));
+    tokio::spawn(Listener { tcp, tls: Some(tls), handler, limits, gauge: counted }.serve(stop.clone()));
     Served { address, site, gauge, stop }
 }
 
@@ -187,6 +208,31 @@ async fn half_of_a_balancers_header_takes_no_place_for_ever() {
     let mut answer = String::new();
     within("a good request", stream.read_to_string(&mut answer)).await.unwrap();
     assert!(answer.ends_with("page"), "{answer}");
+}
+
+/// Nothing, a record that never ends, and a ClientHello byte by byte.
+#[tokio::test]
+async fn half_of_a_handshake_takes_no_place_for_ever() {
+    let served = serve_tls().await;
+    let mut half = Vec::new();
+    for said in [&b""[..], b"\x16\x03\x01\x02\x00", b"\x16\x03\x01\x40\x00\x01\x00\x01\xfc\x03\x03"] {
+        for _ in 0..30 {
+            let mut stream = TcpStream::connect(served.address).await.unwrap();
+            stream.write_all(said).await.unwrap();
+            half.push(stream);
+        }
+    }
+    let mut slow = TcpStream::connect(served.address).await.unwrap();
+    slow.write_all(b"\x16\x03\x01\x02\x00").await.unwrap();
+    // Each byte is progress, and still the whole has its time.
+    within("the end of a slow handshake", async {
+        while slow.write_all(b"\x01").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+    until("the end of every handshake", || served.gauge.open() == 0).await;
+    assert_eq!((half.len(), served.site.asked.load(Ordering::Relaxed)), (90, 0));
 }
 
 /// A frame of HTTP/2 (RFC 9113 §4.1).
