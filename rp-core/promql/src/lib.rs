@@ -22,6 +22,8 @@ pub use unit::unit_of;
 pub const MOST_QUERY: usize = 64 * 1024;
 /// Deepest nesting that is read.
 pub const MOST_DEPTH: usize = 64;
+/// Most operators and subqueries of a query.
+pub const MOST_CHAINED: usize = 500;
 
 /// A duration such as `1h30m`, in seconds.
 #[expect(clippy::cast_precision_loss, reason = "milliseconds of any duration that is meant fit")]

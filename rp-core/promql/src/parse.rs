@@ -3,7 +3,7 @@
 use crate::ast::{At, Binary, Expr, Group, Matcher, Matching, Node, Op, Selector, Shift, Side, Span};
 use crate::functions::{AGGREGATORS, takes_parameter};
 use crate::lex::{PositionedToken, Token, tokenize};
-use crate::{MOST_DEPTH, MOST_QUERY, Position, SyntaxError};
+use crate::{MOST_CHAINED, MOST_DEPTH, MOST_QUERY, Position, SyntaxError};
 
 /// Reads a query.
 ///
@@ -15,7 +15,7 @@ pub fn parse(text: &str) -> Result<Node, SyntaxError> {
         return Err(SyntaxError { position: Position::at(text, MOST_QUERY), message });
     }
     let words = tokenize(text)?;
-    let mut parser = Parser { text, words, at: 0, depth: 0 };
+    let mut parser = Parser { text, words, at: 0, depth: 0, chained: 0 };
     if parser.peek() == &Token::End {
         return Err(parser.wrong("no expression found in input"));
     }
@@ -28,6 +28,8 @@ struct Parser<'a> {
     words: Vec<PositionedToken>,
     at: usize,
     depth: usize,
+    /// Operators and subqueries so far: each puts what is left of it one level deeper.
+    chained: usize,
 }
 
 type Parsed<T> = Result<T, SyntaxError>;
@@ -136,6 +138,7 @@ impl Parser<'_> {
             if precedence < least {
                 break;
             }
+            self.chain()?;
             self.take();
             let truth = self.accept_keyword("bool");
             let matching = self.matching()?;
@@ -145,6 +148,15 @@ impl Parser<'_> {
         }
         self.depth -= 1;
         Ok(left)
+    }
+
+    /// What walks the tree goes to its depth on the stack, so all chains of a query together have a bound.
+    fn chain(&mut self) -> Parsed<()> {
+        self.chained += 1;
+        if self.chained <= MOST_CHAINED {
+            return Ok(());
+        }
+        Err(self.wrong(format!("a query has at most {MOST_CHAINED} operators and subqueries")))
     }
 
     fn matching(&mut self) -> Parsed<Option<Matching>> {
@@ -354,6 +366,7 @@ impl Parser<'_> {
         self.expect("[")?;
         let range = self.duration()?;
         if self.accept(":") {
+            self.chain()?;
             let step = if self.is("]") { None } else { Some(self.duration()?) };
             self.expect("]")?;
             let expr = Expr::Subquery { of: Box::new(of), range, step, shift: Shift::default() };

@@ -124,7 +124,7 @@ impl fmt::Display for Operator<'_> {
 
 impl fmt::Display for Selector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plain = self.name.as_deref().filter(|name| is_name(name, true));
+        let plain = self.name.as_deref().filter(|name| is_name(name, true) && !is_reserved(name));
         f.write_str(plain.unwrap_or_default())?;
         let odd = self.name.as_deref().filter(|_| plain.is_none()).map(quoted);
         let matchers = self.matchers.iter().map(|matcher| {
@@ -166,7 +166,18 @@ fn names(labels: &[String]) -> String {
 }
 
 fn label(name: &str) -> String {
-    if is_name(name, false) { name.to_owned() } else { quoted(name) }
+    if is_name(name, false) && !is_number(name) { name.to_owned() } else { quoted(name) }
+}
+
+/// Words that are read as a number wherever they stand.
+fn is_number(name: &str) -> bool {
+    name.eq_ignore_ascii_case("inf") || name.eq_ignore_ascii_case("nan")
+}
+
+/// Words that stand for something else where a metric could stand.
+fn is_reserved(name: &str) -> bool {
+    let words = ["bool", "on", "ignoring", "group_left", "group_right"];
+    is_number(name) || words.iter().any(|word| name.eq_ignore_ascii_case(word))
 }
 
 fn is_name(name: &str, metric: bool) -> bool {

@@ -29,6 +29,10 @@ fn reads_and_writes_what_prometheus_does() {
         ("sum without (a,b) (x) or vector(0)", "sum without (a, b) (x) or vector(0)"),
         ("sum", "sum"),
         ("rate(x[5m:])", "rate(x[5m:])"),
+        ("a + {\"on\"}", "a + {\"on\"}"),
+        ("a > {\"Bool\"}", "a > {\"Bool\"}"),
+        ("{\"inf\", \"NaN\"=\"x\"}", "{\"inf\",\"NaN\"=\"x\"}"),
+        ("sum by (\"inf\") (x)", "sum by (\"inf\") (x)"),
     ] {
         assert_eq!(round(query), printed);
         assert_eq!(round(printed), printed, "again");
@@ -53,6 +57,25 @@ fn names_the_place_of_a_mistake() {
     }
     let deep = "(".repeat(500);
     assert!(parse(&deep).unwrap_err().message.contains("nested"));
+}
+
+/// The stack of a thread of the server is what a deep tree would use up, and with it the process.
+#[test]
+fn what_is_long_is_not_deep() {
+    for (first, more) in [("1", "+1"), ("1", "^1"), ("a", " or b"), ("x", "[5m:]"), ("(", "("), ("", "-")] {
+        for count in [400, 600, 60_000 / more.len()] {
+            let query = format!("{first}{}{}", more.repeat(count), if first.is_empty() { "1" } else { "" });
+            let told = std::thread::Builder::new().stack_size(2 * 1024 * 1024).spawn(move || {
+                match explain(&query) {
+                    Ok(told) => told.formatted.len(),
+                    Err(error) => error.message.len(),
+                }
+            });
+            assert!(told.unwrap().join().unwrap() > 0, "{count} times {more}");
+        }
+    }
+    assert!(parse(&format!("1{}", "+1".repeat(400))).is_ok());
+    assert!(parse(&format!("1{}", "+1".repeat(600))).unwrap_err().message.contains("at most 500"));
 }
 
 #[test]
