@@ -15,8 +15,14 @@ const HEAD: usize = 8;
 const MOST_CONTROL: usize = 64 * 1024;
 const MOST_STREAMS: usize = 64;
 const SYN_STREAM: u16 = 1;
+const SETTINGS: u16 = 4;
 const HEADERS: u16 = 8;
+/// RST_STREAM, PING, GOAWAY and WINDOW_UPDATE. The node's library reads so many bytes of them, whatever length they name:
+/// with another one the next frame would be in another place for the node than for this reader.
+const FIXED: [(u16, usize); 4] = [(3, 8), (6, 4), (7, 8), (9, 8)];
 const FIN: u8 = 1;
+
+const MISSIZED: Unreadable = Unreadable("a SPDY frame whose length is not that of its kind");
 
 /// The streams that were opened: known to both directions.
 pub(super) type OpenStreams = Arc<Mutex<Vec<(u32, Channel)>>>;
@@ -106,8 +112,13 @@ impl Spdy {
                 Ok(Frame { left, fin, kind: Kind::Passed })
             };
         }
-        if !matches!(kind, SYN_STREAM | HEADERS) {
-            return Ok(Frame { left, fin, kind: Kind::Passed });
+        if let Some((_, length)) = FIXED.iter().find(|(fixed, _)| *fixed == kind) {
+            let frame = Frame { left, fin, kind: Kind::Passed };
+            return if left == *length { Ok(frame) } else { Err(MISSIZED) };
+        }
+        if !matches!(kind, SYN_STREAM | SETTINGS | HEADERS) {
+            // A reply is one: its headers are packed with those of streams, and the cluster opens none.
+            return Err(Unreadable("a SPDY frame that clients do not send"));
         }
         if left > MOST_CONTROL {
             return Err(Unreadable("SPDY headers are too long"));
@@ -131,6 +142,11 @@ impl Spdy {
 
     fn control(&mut self, kind: u16, held: &[u8]) -> Result<(), Unreadable> {
         let short = Unreadable("a SPDY control frame is too short");
+        if kind == SETTINGS {
+            let (count, entries) = held.split_first_chunk::<4>().ok_or(short)?;
+            let whole = entries.len() as u64 == 8 * u64::from(u32::from_be_bytes(*count));
+            return if whole { Ok(()) } else { Err(MISSIZED) };
+        }
         let (id, rest) = held.split_first_chunk::<4>().ok_or(short)?;
         let id = u32::from_be_bytes(*id) & 0x7fff_ffff;
         // Every block is read, for the next one is packed with it.

@@ -237,6 +237,50 @@ fn a_stream_that_the_node_could_read_otherwise_makes_a_session_unreadable() {
     assert!(read(&bytes, 100, |bytes, seen| reader.take(bytes, seen)).1.is_err());
 }
 
+#[test]
+fn a_frame_that_the_node_could_end_elsewhere_makes_a_session_unreadable() {
+    let ends = |frames: &[u8]| {
+        let opened = OpenStreams::default();
+        opened.lock().push((3, super::streams::Channel::Input));
+        let mut reader = Spdy::new(StreamDirection::new(true, true), opened);
+        read(frames, 100, |bytes, seen| reader.take(bytes, seen)).1
+    };
+    let entry = [0, 0, 0, 4, 0, 0, 0, 1];
+    for (kind, payload) in [
+        (3, vec![0; 8]),
+        (4, vec![0; 4]),
+        (4, [&[0, 0, 0, 1][..], &entry].concat()),
+        (6, vec![0, 0, 0, 1]),
+        (7, vec![0; 8]),
+        (9, vec![0; 8]),
+    ] {
+        assert_eq!(ends(&control(kind, &payload)), Ok(()), "{kind}");
+        // What is behind the bytes that the node reads is a frame to it.
+        let hidden = [&payload[..], &data(3, false, b"hidden")].concat();
+        assert!(ends(&control(kind, &hidden)).is_err(), "{kind} with another frame inside");
+    }
+    // A client replies to no stream, and the block of a reply would change what later blocks mean.
+    let mut packer = Packer(Compress::new(Compression::default(), false), false);
+    let reply = [&[0, 0, 0, 1][..], &packer.block(&[("streamtype", "stdin")])].concat();
+    assert!(ends(&control(2, &reply)).is_err());
+    assert!(ends(&control(5, &[])).is_err(), "a kind that the node does not know");
+}
+
+#[test]
+fn a_message_that_the_node_could_read_otherwise_makes_a_session_unreadable() {
+    let mask = Some([1, 2, 3, 4]);
+    let mut pieces = frame(2, false, mask, b"\x01");
+    pieces.extend(frame(0, true, mask, b"\x00rm -rf /\r"));
+    let alone = frame(0, true, mask, b"\x00id\r");
+    // The node's library leaves the first bit of such a length out.
+    let mut long = vec![0x89, 0xff, 0x80, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4];
+    long.extend(frame(2, true, mask, b"\x00id\r"));
+    for bytes in [pieces, alone, long] {
+        let mut reader = WebSocket::new(StreamDirection::new(true, true), false);
+        assert!(read(&bytes, 100, |bytes, seen| reader.take(bytes, seen)).1.is_err(), "{bytes:?}");
+    }
+}
+
 proptest! {
     #[test]
     fn any_bytes_in_the_place_of_frames_never_panic(noise in vec(any::<u8>(), 0..600), piece in 1usize..64, up: bool, base64: bool) {

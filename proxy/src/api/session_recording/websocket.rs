@@ -8,6 +8,7 @@ use bytes::Bytes;
 use super::streams::{Channel, StreamDirection};
 use super::{StreamEvent, Unreadable};
 
+const CONTINUATION: u8 = 0;
 /// Longest message in base64: it is decoded whole.
 const MOST_BASE64: usize = 1024 * 1024;
 
@@ -97,6 +98,13 @@ impl WebSocket {
             _ => return Err(Unreadable("a WebSocket frame of an unknown kind")),
         };
         let frame = Frame { left, mask, at: 0, data, last: first & 0x80 != 0 };
+        if left >> 63 != 0 {
+            return Err(Unreadable("a WebSocket frame that is too long"));
+        }
+        // The node's library takes each frame for a message, and its first byte for a channel.
+        if data && self.way.is_up() && (!frame.last || first & 0x0f == CONTINUATION) {
+            return Err(Unreadable("a WebSocket message in pieces, which the node reads as several"));
+        }
         if left == 0 {
             return self.end(frame, seen);
         }
