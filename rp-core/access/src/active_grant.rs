@@ -299,3 +299,66 @@ impl RightsTokens {
             .then(|| Self { write: keep(write), admin: (rights > Rights::Write).then(|| keep(admin)) })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use rp_base::{Digest, Id, SystemRandom};
+    use rp_documents::{GrantKind, GrantOptions, Person, Unknown};
+
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+    const READS: CurrentRights = CurrentRights { rights: Some(Rights::Read), until: None, why: None };
+
+    fn grant(created: Timestamp, not_after: Timestamp) -> Grant {
+        Grant {
+            id: Id::random(&SystemRandom),
+            kind: GrantKind::Kubeconfig,
+            owner: Person { sub: "ada".to_owned(), name: "ada".to_owned(), groups: Vec::new() },
+            target: None,
+            rights: Rights::Read,
+            reason: String::new(),
+            ticket: None,
+            elevation_id: None,
+            parent: None,
+            renewal: false,
+            machine: None,
+            destinations: Vec::new(),
+            options: GrantOptions::default(),
+            created,
+            auth_time: None,
+            not_after,
+            revoked: None,
+            secret_sha256: Digest([0; 32]),
+            unknown: Unknown::new(),
+        }
+    }
+
+    /// Whether it lives an hour before and is over an hour after this much time, by a wall clock that was set back.
+    async fn is_over_after(live: &ActiveGrant, hours: u32) -> bool {
+        let back = live.grant.created - 100 * HOUR;
+        tokio::time::advance((hours - 1) * HOUR).await;
+        let before = live.ended(back);
+        tokio::time::advance(2 * HOUR).await;
+        before.is_none() && live.ended(back) == Some(EndReason::Expired)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_wall_clock_gives_no_more_time_and_an_extension_does() {
+        let created = Timestamp::from_seconds(1_700_000_000);
+        let of = |hours: u32| grant(created, created + hours * HOUR);
+        let new = |hours, now| ActiveGrant::new(of(hours), READS, Arc::default(), None, now);
+        assert!(is_over_after(&new(10, created), 10).await);
+        assert!(is_over_after(&new(10, created + 4 * HOUR), 6).await);
+        // First seen by a clock that is behind: its own length, and no more.
+        assert!(is_over_after(&new(10, created - 4 * HOUR), 10).await);
+        assert!(is_over_after(&new(4, created).changed(of(10), READS), 10).await);
+        assert!(is_over_after(&new(10, created).changed(of(4), READS), 4).await);
+        assert!(is_over_after(&new(10, created).changed(of(10), READS), 10).await);
+        let endless = grant(created, Timestamp::from_millis(i64::MAX));
+        let endless = ActiveGrant::new(endless, READS, Arc::default(), None, created);
+        assert_eq!(endless.ended(created), None);
+    }
+}

@@ -217,7 +217,8 @@ impl Door {
     /// After an error of accepting: when the process has no descriptor left, idle strangers give theirs back, though
     /// there are places for more.
     pub fn relieve(&self, error: &std::io::Error) {
-        if !error.raw_os_error().is_some_and(|code| NO_DESCRIPTORS.contains(&code)) {
+        let none_left = error.raw_os_error().is_some_and(|code| NO_DESCRIPTORS.contains(&code));
+        if !none_left {
             return;
         }
         let mut table = self.table.lock();

@@ -280,16 +280,17 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_tls_agreed_on_is_spoken() {
+        let http1: &[u8] = b"GET / HTTP/1.1\r\n";
         for (alpn, sent, good) in [
-            (Some(&b"h2"[..]), PREFACE, true),
-            (Some(b"h2"), b"GET / HTTP/1.1\r\n", false),
-            (Some(b"http/1.1"), PREFACE, false),
-            (Some(b"http/1.1"), b"GET / HTTP/1.1\r\n", true),
+            (Some("h2"), PREFACE, true),
+            (Some("h2"), http1, false),
+            (Some("http/1.1"), PREFACE, false),
+            (Some("http/1.1"), http1, true),
             (None, PREFACE, true),
-            (None, b"GET / HTTP/1.1\r\n", true),
+            (None, http1, true),
         ] {
             let (mut client, server) = duplex(64);
-            let mut server = Opening::new(server, WITHIN, None).speaking(alpn);
+            let mut server = Opening::new(server, WITHIN, None).speaking(alpn.map(str::as_bytes));
             client.write_all(sent).await.unwrap();
             let read = server.read(&mut [0; 64]).await;
             assert_eq!(read.is_ok(), good, "{alpn:?} {:?}", String::from_utf8_lossy(sent));

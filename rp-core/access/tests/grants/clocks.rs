@@ -47,22 +47,6 @@ async fn a_clock_that_is_behind_gives_an_access_its_own_length_at_most() {
     assert_eq!(live.ended(short.grant.created - HOURS), Some(EndReason::Expired));
 }
 
-#[tokio::test]
-async fn an_extension_counts_from_the_end_that_was() {
-    let world = World::new().await;
-    let extended = world.issue(&["sres"], Rights::Read).await;
-    let other = world.issue(&["sres"], Rights::Read).await;
-    let live = world.access.authenticate(extended.token.expose(), HERE).await.unwrap();
-    world.change(&extended.grant.id, until_short).await;
-    let not_after = extended.grant.not_after;
-    world.change(&extended.grant.id, |grant| grant.not_after = not_after).await;
-    let until_over = world.access.authenticate(other.token.expose(), HERE).await.unwrap();
-    world.change(&other.grant.id, until_short).await;
-    soon("the end of the one that was not extended", until_over.wait_ended()).await;
-    assert!(!live.token().is_cancelled());
-    world.access.authenticate(extended.token.expose(), HERE).await.unwrap();
-}
-
 /// Another replica on the same store, with a clock of its own.
 async fn replica(world: &World, at: Timestamp) -> Arc<Access> {
     let parts = AccessParts {
