@@ -86,6 +86,7 @@ pub fn classify(method: &Method, path: &str, query: Option<&str>) -> Classified 
             return found;
         }
     };
+    let asked_to_watch = std::mem::take(&mut found.watch);
     let beyond = read_resource(&mut found, rest);
     found.odd |= [&found.group, &found.resource, &found.subresource].into_iter().any(|name| !is_word(name));
     // An API server knows one spelling of them.
@@ -103,7 +104,9 @@ pub fn classify(method: &Method, path: &str, query: Option<&str>) -> Classified 
         found.tail = visible(tail.as_bytes(), MOST_PATH);
     }
     let named = !found.name.is_empty();
-    // `?watch=true` makes a watch of a GET only: a DELETE that says so still deletes.
+    // `?watch=true` makes a watch of a GET of a collection only: a DELETE that says so still deletes, and what is named,
+    // a console among it, is not watched.
+    found.watch |= asked_to_watch && !named;
     found.watch &= matches!(*method, Method::GET | Method::HEAD);
     found.verb = if found.watch { "watch" } else { method_verb(method, false, named) };
     found
@@ -198,6 +201,7 @@ const fn method_verb(method: &Method, non_resource: bool, named: bool) -> &'stat
 
 fn read_query(found: &mut Classified, query: &str) {
     let mut command: Vec<Vec<u8>> = Vec::new();
+    let (mut watch, mut follow) = (None, None);
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
         let key = unescape(key);
@@ -206,8 +210,9 @@ fn read_query(found: &mut Classified, query: &str) {
                 command.push(unescape_bytes(value));
                 continue;
             }
-            "watch" => found.watch |= truth(value),
-            "follow" => found.follow |= truth(value),
+            // Servers leave out what they cannot decode, and take the first of what is left.
+            "watch" if is_decodable(pair) => _ = watch.get_or_insert(truth(&unescape(value))),
+            "follow" if is_decodable(pair) => _ = follow.get_or_insert(truth(&unescape(value))),
             _ => {}
         }
         if found.query.len() < MOST_QUERY {
@@ -222,6 +227,12 @@ fn read_query(found: &mut Classified, query: &str) {
     if !command.is_empty() {
         found.command = Command::new(&command);
     }
+    (found.watch, found.follow) = (watch.unwrap_or_default(), follow.unwrap_or_default());
+}
+
+/// Whether a server of Go takes a pair of a query.
+fn is_decodable(pair: &str) -> bool {
+    is_escaped(pair) && !pair.contains(';')
 }
 
 /// Stands for parameters that were left out.
@@ -273,9 +284,23 @@ mod tests {
                 assert!(!found.watch && found.verb != "watch", "{method} {path} is no watch");
             }
         }
-        for (value, watches) in [("f", true), ("", true), ("FALSE", false), ("0", false)] {
+        for (value, watches) in [
+            ("f", true),
+            ("", true),
+            ("FALSE", false),
+            ("0", false),
+            ("%30", false),
+            ("0&watch=1", false),
+            ("1&watch=0", true),
+            ("%zz", false),
+            ("1;x", false),
+        ] {
             let found = classify(&Method::GET, "/api/v1/pods", Some(&format!("watch={value}")));
             assert_eq!(found.watch, watches, "{value}");
+        }
+        for path in ["/api/v1/namespaces/a/pods/b", "/apis/g/v1/namespaces/a/machines/b/console"] {
+            let found = classify(&Method::GET, path, Some("watch=true"));
+            assert!(!found.watch && found.verb == "get", "{path}: what is named is not watched");
         }
         let namespace = get("/api/v1/namespaces/a");
         assert_eq!((&*namespace.resource, &*namespace.name), ("namespaces", "a"));

@@ -53,7 +53,8 @@ pub(super) fn session_kind(request: &Classified, upgrade: bool) -> SessionKind {
         ("pods" | "services", "proxy") if core => SessionKind::Bytes,
         ("pods", "exec" | "attach") if core => SessionKind::Session,
         ("pods", "portforward") if core => SessionKind::Bytes,
-        _ if upgrade && !request.watch && request.subresource != "log" => SessionKind::Unknown,
+        (_, "") if request.watch => SessionKind::Answer,
+        (_, subresource) if upgrade && subresource != "log" => SessionKind::Unknown,
         _ => SessionKind::Answer,
     }
 }
