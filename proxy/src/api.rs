@@ -8,6 +8,9 @@ mod audit;
 mod body;
 mod body_error;
 mod error;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod handle;
 mod headers;
 mod identity;

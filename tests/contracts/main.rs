@@ -1,12 +1,13 @@
-//! Contracts of the workspace with itself and with the world: arrows between crates, routes and callers,
-//! generated files, dependencies, citations and links, the systems checklist, text that no file may contain, lookups
-//! of a cluster's members by name, cells of CSV.
+//! Contracts of the workspace with itself and with the world: arrows between crates, routes and callers, generated
+//! files, dependencies, fuzz targets, citations and links, the systems checklist, text that no file may contain,
+//! lookups of a cluster's members by name, cells of CSV.
 
 mod arrows;
 mod citations;
 mod cluster_types;
 mod csv;
 mod dependencies;
+mod fuzz;
 mod generated;
 mod links;
 mod monitoring;

@@ -156,3 +156,18 @@ fn not_stored(error: CodeError) -> Fault {
         CodeError::Unknown | CodeError::Verifier | CodeError::Seal(_) => Fault::internal(),
     }
 }
+
+/// For `tests/fuzz`.
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing {
+    use rp_base::Timestamp;
+    use serde_json::{Map, Value};
+
+    use crate::jwt::VerifiedToken;
+
+    /// Whether a proved token of that type and with those claims ends sessions.
+    pub fn ends_sessions(kind: &str, claims: Map<String, Value>, now: Timestamp) -> bool {
+        super::check(&VerifiedToken::unproved(kind, claims), now).is_ok()
+    }
+}

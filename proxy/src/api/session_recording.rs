@@ -1,6 +1,8 @@
 //! Records exec and attach sessions. Both directions are parsed beside the relay, and no byte is changed. A
 //! chunk goes on to the other side only after the recording has taken it, so a slow recording slows the session down.
 
+#[cfg(fuzzing)]
+pub(super) mod fuzzing;
 mod headers_block;
 mod spdy;
 mod streams;

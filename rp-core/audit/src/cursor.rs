@@ -65,7 +65,7 @@ impl CursorKey {
         Ok(text.and_then(|text| STANDARD_NO_PAD.decode(text).ok()).map(|bytes| Self::new(&bytes)))
     }
 
-    fn new(bytes: &[u8]) -> Self {
+    pub(crate) fn new(bytes: &[u8]) -> Self {
         Self(hmac::Key::new(hmac::HMAC_SHA256, bytes))
     }
 

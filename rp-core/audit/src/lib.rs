@@ -12,6 +12,9 @@ mod copies;
 mod cursor;
 mod error;
 mod export;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod index;
 mod key;
 mod metrics;

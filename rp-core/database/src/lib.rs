@@ -7,6 +7,9 @@ mod check;
 mod continuation;
 mod copy;
 mod error;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod memory;
 mod notify;
 mod postgres;

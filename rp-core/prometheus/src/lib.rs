@@ -14,6 +14,9 @@ mod error;
 mod exchange;
 pub mod fleet;
 mod form;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod names;
 mod reach;
 mod reduce;

@@ -117,7 +117,7 @@ pub(crate) fn open(key: &DataKey, id: &Id, head: Head, sealed: &[u8]) -> Result<
 }
 
 /// Sealed data was written by us; its size is checked nevertheless.
-fn unpack(packed: &[u8]) -> Option<String> {
+pub(crate) fn unpack(packed: &[u8]) -> Option<String> {
     let (size, block) = block::uncompressed_size(packed).ok().filter(|(size, _)| *size <= MOST_PLAIN)?;
     let text = String::from_utf8(block::decompress(block, size).ok()?).ok()?;
     (text.is_empty() || text.ends_with('\n')).then_some(text)

@@ -10,6 +10,9 @@ mod conclude;
 mod error;
 mod event_buffer;
 mod frame;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod list;
 mod metrics;
 mod options;
