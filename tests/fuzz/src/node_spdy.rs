@@ -8,8 +8,10 @@ pub struct NodeSession {
     /// Streams and their `streamtype`.
     pub streams: Vec<(u32, Vec<u8>)>,
     pub input: Vec<u8>,
-    /// A second stream of a number was asked for: the node resets it and goes on.
+    /// A stream was asked for out of order, or after the client had said that it goes: the node resets it and goes on.
     pub reset: bool,
+    /// The client has said that it goes.
+    gone: bool,
 }
 
 /// Why reading ends before the bytes do.
@@ -90,6 +92,7 @@ fn frame(session: &mut NodeSession, rest: &mut &[u8], began: &mut bool) -> Resul
             if flags != 0 || length != 8 {
                 return Err(Stop::Ends);
             }
+            session.gone |= first & 0xffff == 7;
             word(rest).map(drop)
         }
         _ => Err(Stop::Ends),
@@ -100,7 +103,8 @@ fn open(session: &mut NodeSession, id: u32, kind: Vec<u8>) -> Result<(), Stop> {
     if id == 0 {
         return Err(Stop::Ends);
     }
-    if session.streams.last().is_some_and(|(last, _)| *last >= id) || id % 2 == 0 || id > 0x7fff_ffff {
+    let early = session.streams.last().is_some_and(|(last, _)| id < last.saturating_add(2));
+    if early || session.gone || id > 0x7fff_ffff {
         session.reset = true;
     } else {
         session.streams.push((id, kind));

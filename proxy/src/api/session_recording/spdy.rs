@@ -157,8 +157,10 @@ impl Spdy {
             let channel = named.and_then(|name| Channel::from_name(&name));
             let channel = channel.ok_or(Unreadable("a SPDY stream of an unknown kind"))?;
             let mut opened = self.opened.lock();
-            if opened.len() >= MOST_STREAMS || opened.iter().any(|(known, _)| *known == id) {
-                return Err(Unreadable("too many SPDY streams, or one opened twice"));
+            // The node resets what is not opened in order, and goes on.
+            let in_order = opened.last().is_none_or(|(last, _)| id >= last.saturating_add(2));
+            if opened.len() >= MOST_STREAMS || id == 0 || !in_order {
+                return Err(Unreadable("too many SPDY streams, or one opened out of order"));
             }
             opened.push((id, channel));
         } else if named.is_some() {

@@ -228,6 +228,13 @@ fn a_stream_that_the_node_could_read_otherwise_makes_a_session_unreadable() {
         let (_, end) = read(&bytes, 100, |bytes, seen| reader.take(bytes, seen));
         assert!(end.is_err(), "{headers:?}");
     }
+    // What the node resets is no stream.
+    for ids in [[1, 1], [3, 1], [1, 2], [0, 2]] {
+        let mut packer = Packer(Compress::new(Compression::default(), false), false);
+        let bytes = [packer.open(ids[0], "error"), packer.open(ids[1], "stdin")].concat();
+        let mut reader = Spdy::new(StreamDirection::new(true, true), OpenStreams::default());
+        assert!(read(&bytes, 100, |bytes, seen| reader.take(bytes, seen)).1.is_err(), "{ids:?}");
+    }
     // Nor does it get another kind later.
     let mut packer = Packer(Compress::new(Compression::default(), false), false);
     let mut bytes = packer.open(1, "stdin");
