@@ -18,11 +18,13 @@ mod impersonation;
 mod metrics;
 mod pool;
 mod reach;
+mod redaction;
 mod redirect;
 mod request;
 mod rules;
 mod session_kind;
 mod session_recording;
+mod session_ways;
 mod upgrade;
 mod watch_end;
 
@@ -34,6 +36,8 @@ pub(crate) use handle::{ExecRequest, RunningExec};
 pub use reach::{DialRecord, ReachReport};
 pub use request::{Classified, classify};
 pub use rules::{Denied, allow};
+pub use session_kind::SessionKind;
+pub use session_ways::{WAYS, Way};
 
 /// Registers the proxy's metrics: for the generated reference, and once by [`ApiProxy::new`].
 pub fn register_metrics(registry: &rp_metrics::Registry) {

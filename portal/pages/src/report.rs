@@ -152,7 +152,26 @@ fn action(of: &ActionReport) -> ReportAction {
 /// Whether it changed something, ran something or read a secret; the portal's own verbs (with a dot) and reads do not.
 fn is_change(of: &ActionReport) -> bool {
     let reads = matches!(of.verb.as_str(), "get" | "list" | "watch" | "head" | "options");
-    let secret = rp_access::credentials::carried_by("", &of.resource, &of.subresource)
+    let secret = rp_access::credentials::carried_by(&of.group, &of.resource, &of.subresource)
         || matches!(of.subresource.as_str(), "exec" | "attach" | "portforward" | "proxy" | "token");
     !of.verb.contains('.') && (!reads || secret)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_carries_credentials_is_more_than_a_read() {
+        let read = |group: &str, resource: &str| ActionReport {
+            verb: "get".to_owned(),
+            group: group.to_owned(),
+            resource: resource.to_owned(),
+            ..ActionReport::default()
+        };
+        assert!(is_change(&read("", "secrets")));
+        assert!(is_change(&read("oauth.openshift.io", "oauthaccesstokens")));
+        assert!(is_change(&read("machineconfiguration.openshift.io", "machineconfigs")));
+        assert!(!is_change(&read("", "configmaps")));
+    }
 }

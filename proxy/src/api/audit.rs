@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rp_access::{ActiveGrant, credentials};
 use rp_audit::Audit;
+use rp_base::text::visible;
 use rp_base::{Id, SharedClock, Timestamp};
 use rp_documents::{Actor, Entry, Outcome, Phase, Side};
 
@@ -50,7 +51,8 @@ pub(super) fn entry(
     entry.name.clone_from(&request.name);
     request.command.write_to(&mut entry);
     entry.query = match (&request.non_resource, request.tail.as_str(), request.query.as_str()) {
-        (Some(path), ..) => rp_base::text::visible(path.as_bytes(), 1024),
+        (Some(path), _, "") => visible(path.as_bytes(), 1024),
+        (Some(path), _, query) => format!("{}?{query}", visible(path.as_bytes(), 1024)),
         (None, "", query) => query.to_owned(),
         (None, tail, "") => tail.to_owned(),
         (None, tail, query) => format!("{tail}?{query}"),

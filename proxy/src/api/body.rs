@@ -6,10 +6,11 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
+use rp_access::credentials::Redactor;
 use rp_access::{ActiveGrant, RequestGuard, StreamGuard};
 use rp_metrics::GaugeGuard;
 
@@ -40,6 +41,8 @@ enum Inner {
 #[derive(Debug)]
 pub(super) struct ClusterBody {
     pub(super) answer: UpstreamBody,
+    /// Withholds credentials.
+    pub(super) redactor: Option<Box<Redactor>>,
     pub(super) settle: AuditEntryGuard,
     /// Bytes that went to the client.
     pub(super) sent: Arc<AtomicU64>,
@@ -120,9 +123,18 @@ impl http_body::Body for ClusterBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        let polled = Pin::new(&mut self.answer).poll_frame(cx);
-        match &polled {
-            Poll::Ready(Some(Ok(frame))) => {
+        let next = loop {
+            match ready!(Pin::new(&mut self.answer).poll_frame(cx)) {
+                Some(Ok(frame)) => {
+                    if let Some(frame) = self.searched(frame) {
+                        break Some(Ok(frame));
+                    }
+                }
+                other => break other,
+            }
+        };
+        match &next {
+            Some(Ok(frame)) => {
                 if let Some(data) = frame.data_ref() {
                     self.sent.fetch_add(data.len() as u64, Ordering::Relaxed);
                     if let Some(farewell) = &mut self.farewell {
@@ -130,10 +142,10 @@ impl http_body::Body for ClusterBody {
                     }
                 }
             }
-            Poll::Ready(Some(Err(cut))) => self.settle.cut(cut),
-            Poll::Ready(None) | Poll::Pending => {}
+            Some(Err(cut)) => self.settle.cut(cut),
+            None => {}
         }
-        polled
+        Poll::Ready(next)
     }
 
     fn is_end_stream(&self) -> bool {
@@ -141,7 +153,21 @@ impl http_body::Body for ClusterBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.answer.size_hint()
+        if self.redactor.is_some() { SizeHint::default() } else { self.answer.size_hint() }
+    }
+}
+
+impl ClusterBody {
+    /// What may pass of a piece; `None`: nothing yet.
+    fn searched(&mut self, frame: Frame<Bytes>) -> Option<Frame<Bytes>> {
+        let Some(redactor) = &mut self.redactor else { return Some(frame) };
+        let data = match frame.into_data() {
+            Ok(data) => data,
+            Err(other) => return Some(other),
+        };
+        let mut out = Vec::with_capacity(data.len());
+        redactor.pass(&data, &mut out);
+        (!out.is_empty()).then(|| Frame::data(out.into()))
     }
 }
 

@@ -50,6 +50,8 @@ pub enum ProxyError {
     Unrecordable,
     #[error("the cluster's redirect leads elsewhere")]
     Astray,
+    #[error("the cluster's answer cannot be searched for credentials")]
+    Unsearchable,
     #[error("too often")]
     TooOften(#[source] TooOften),
 }
@@ -181,6 +183,16 @@ impl ProxyError {
                     .to_owned(),
                 side: Side::Cluster,
                 action: CLUSTER,
+                again: None,
+            },
+            Self::Unsearchable => StatusParts {
+                status: StatusCode::BAD_GATEWAY,
+                reason: "ServiceUnavailable",
+                code: "not_searchable",
+                message: "The cluster answered in a form in which credentials cannot be found, and read rights do not open those."
+                    .to_owned(),
+                side: Side::Cluster,
+                action: "Ask for JSON.",
                 again: None,
             },
             Self::TooOften(wait) => too_often(*wait),

@@ -26,6 +26,7 @@ use super::error::ProxyError;
 use super::headers;
 use super::metrics::{ApiMetrics, RequestLabels};
 use super::pool::{Class, Outgoing, Pools, Upstream, UpstreamBody};
+use super::redaction::{self, Search};
 use super::redirect;
 use super::request::{Classified, classify, is_escaped};
 use super::rules::{Denied, needed, permit, stream_of};
@@ -117,6 +118,8 @@ struct RequestContext {
     classified: Classified,
     /// The rights that the request needs.
     needed: Rights,
+    /// What is done about credentials in the answer.
+    search: Search,
     /// Path and query towards the cluster, byte for byte.
     path: PathAndQuery,
 }
@@ -198,8 +201,10 @@ impl ApiProxy {
         *request.method_mut() = Method::GET;
         request.headers_mut().insert(header::ACCEPT, HeaderValue::from_static(accept));
         let classified = classify(&Method::GET, path.path(), path.query());
-        let needed = needed(&classified, false);
-        let context = RequestContext { request_id, ip: from, live, upgrade: false, classified, needed, path };
+        let search = redaction::search(&classified, live.rights);
+        let (needed, upgrade) = (search.needed(needed(&classified, false)), false);
+        let context =
+            RequestContext { request_id, ip: from, live, upgrade, classified, needed, search, path };
         if context.live.grant.kind != GrantKind::Page {
             return self.failed(&ProxyError::OtherKind, &context, None);
         }
@@ -229,8 +234,9 @@ impl ApiProxy {
         let classified = classify(request.method(), tail, query);
         let path = path_of(tail, query).ok_or(ProxyError::BadRequest("its path"))?;
         let upgrade = headers::upgrade_of(request.headers()).is_some();
-        let needed = needed(&classified, upgrade);
-        Ok(RequestContext { request_id, ip, live, upgrade, classified, needed, path })
+        let search = redaction::search(&classified, live.rights);
+        let needed = search.needed(needed(&classified, upgrade));
+        Ok(RequestContext { request_id, ip, live, upgrade, classified, needed, search, path })
     }
 
     async fn forward(&self, request: Request<ClientBody>, context: RequestContext) -> Response<Body> {
@@ -358,13 +364,14 @@ impl ApiProxy {
             let request = Request::from_parts(parts, body);
             return Box::pin(upgrade::upgrade(&upstream, request, head, self.timeouts.head, session)).await;
         }
+        let method = request.method().clone();
         let body = outgoing(request, &settle);
         match upstream.send(head, body, self.timeouts.head).await {
             Ok(answer) if answer.status().is_informational() => {
                 let error = ProxyError::Broken("the cluster switched protocols unasked".into());
                 Err((error, settle))
             }
-            Ok(answer) => self.forward_response(answer, &upstream, context, settle, permit),
+            Ok(answer) => self.forward_response(answer, &method, &upstream, context, settle, permit),
             Err(error) => Err((error, settle)),
         }
     }
@@ -391,6 +398,9 @@ impl ApiProxy {
         let seen = upstream.impersonation_mode().await?;
         let mut headers = headers::inbound(request.headers(), context.upgrade);
         settle.identity(seen.apply(&context.live, &mut headers));
+        if context.search == Search::Withheld {
+            redaction::ask(&mut headers);
+        }
         if let Some(authorization) = &upstream.authorization {
             headers.insert(header::AUTHORIZATION, authorization.clone());
         }
@@ -429,6 +439,7 @@ impl ApiProxy {
     fn forward_response(
         &self,
         answer: Response<UpstreamBody>,
+        method: &Method,
         upstream: &Upstream,
         context: &RequestContext,
         mut settle: AuditEntryGuard,
@@ -445,6 +456,13 @@ impl ApiProxy {
                 return Err((error, settle));
             }
         }
+        let redactor = match context.search {
+            Search::Withheld => match redaction::redactor(method, parts.status, &mut headers) {
+                Ok(redactor) => redactor,
+                Err(error) => return Err((error, settle)),
+            },
+            Search::None | Search::Shown(_) => None,
+        };
         let (open, place) = match permit {
             RequestPermit::Stream(open) => (Some((open, self.metrics.streams.track())), None),
             RequestPermit::Request(place) => (None, Some(place)),
@@ -457,6 +475,7 @@ impl ApiProxy {
         let id = context.request_id.as_str();
         let answer = ClusterBody {
             answer,
+            redactor,
             sent: settle.counters().0,
             settle,
             farewell: WatchEndEvent::for_answer(&context.classified, &parts.headers, &self.clock, id),

@@ -40,7 +40,7 @@ pub struct Classified {
 }
 
 /// Subresources that leave the API server for something that runs.
-const SESSION_WORDS: [&str; 4] = ["exec", "attach", "portforward", "proxy"];
+pub(super) const SESSION_WORDS: [&str; 4] = ["exec", "attach", "portforward", "proxy"];
 /// Bytes of a path that an entry holds.
 const MOST_PATH: usize = 4096;
 /// Bytes of a query that an entry holds.

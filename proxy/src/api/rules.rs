@@ -59,7 +59,9 @@ pub(super) fn needed(request: &Classified, upgrade: bool) -> Rights {
     {
         return Rights::Admin;
     }
-    if upgrade && request.verb != "watch" {
+    // What is searched for credentials is searched as an answer.
+    let searched = credentials::may_be_held_by(&request.group, &request.resource);
+    if upgrade && (request.verb != "watch" || searched) {
         return Rights::Write;
     }
     if is_read(request) || is_self_review(request) { Rights::Read } else { Rights::Write }
@@ -191,6 +193,9 @@ mod tests {
         assert_eq!(needs("GET", "/api/v1/pods", true), Rights::Write);
         assert_eq!(needs("GET", "/api/v1/namespaces/a/pods/b/exec?watch=true", true), Rights::Write);
         assert_eq!(needs("GET", "/version", true), Rights::Admin);
+        // A watch by WebSocket is not searched for credentials.
+        assert_eq!(needs("GET", "/api/v1/configmaps?watch=true", false), Rights::Read);
+        assert_eq!(needs("GET", "/api/v1/configmaps?watch=true", true), Rights::Write);
     }
 
     #[test]

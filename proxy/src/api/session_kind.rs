@@ -9,7 +9,7 @@ use super::request::Classified;
 
 /// What a request opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SessionKind {
+pub enum SessionKind {
     /// An answer, or a stream of objects or log lines.
     Answer,
     /// A command or the console of a container.
@@ -24,10 +24,10 @@ pub(super) enum SessionKind {
     Refused(&'static str),
 }
 
-const PLAINLY: &str = "A path that could be read in two ways opens no session: write it plainly";
-const BY_PODS: &str =
+pub(super) const PLAINLY: &str = "A path that could be read in two ways opens no session: write it plainly";
+pub(super) const BY_PODS: &str =
     "A kubelet's commands, consoles and logs are reached by exec, attach, port-forward and log of the pod";
-const LEGACY: &str = "API servers have no /proxy/ prefix any more: use the proxy subresource";
+pub(super) const LEGACY: &str = "API servers have no /proxy/ prefix any more: use the proxy subresource";
 
 /// First segments of what a kubelet serves that neither runs nor streams anything.
 const KUBELET_READS: [&str; 9] =
@@ -82,120 +82,76 @@ fn leads_to_kubelet(request: &Classified) -> bool {
 #[cfg(test)]
 mod tests {
     use http::Method;
-    use rp_documents::Rights::{self, Admin, Read, Write};
 
     use super::super::audit::{Weight, weight};
-    use super::super::request::classify;
+    use super::super::request::{SESSION_WORDS, classify};
     use super::super::rules::needed;
+    use super::super::session_ways::{WAYS, Way};
     use super::*;
 
-    const POD: &str = "/api/v1/namespaces/a/pods/b";
-    const SERVICE: &str = "/api/v1/namespaces/a/services";
-    const BY: SessionKind = SessionKind::Refused(BY_PODS);
-
-    /// Method, what the path is below, the rest, whether it asks to leave HTTP, what it opens, the rights it needs.
-    type Row = (&'static str, &'static str, &'static str, bool, SessionKind, Rights);
-
-    const TABLE: &[Row] = &[
-        // Subresources of pods, by both ways to ask and in both framings.
-        ("GET", POD, "/exec?command=sh&stdin=true", true, SessionKind::Session, Write),
-        ("POST", POD, "/exec?command=sh", true, SessionKind::Session, Write),
-        ("POST", POD, "/exec?command=sh", false, SessionKind::Session, Write),
-        ("GET", POD, "/%65xec?command=sh", true, SessionKind::Session, Write),
-        ("GET", POD, "/exec?watch=true", true, SessionKind::Session, Write),
-        ("POST", POD, "/attach", true, SessionKind::Session, Write),
-        ("POST", POD, "/portforward", true, SessionKind::Bytes, Write),
-        ("GET", POD, "/portforward?ports=80", true, SessionKind::Bytes, Write),
-        ("PATCH", POD, "/ephemeralcontainers", false, SessionKind::Answer, Write),
-        ("PUT", POD, "/ephemeralcontainers", false, SessionKind::Answer, Write),
-        ("GET", POD, "/log?follow=true", false, SessionKind::Answer, Read),
-        ("GET", "/api/v1/pods", "?watch=true", true, SessionKind::Answer, Read),
-        // What a kubelet says of itself.
-        ("GET", "/api/v1/nodes/n/proxy", "/metrics/cadvisor", false, SessionKind::Kubelet, Admin),
-        ("GET", "/api/v1/nodes/n/proxy", "/stats/summary", false, SessionKind::Kubelet, Admin),
-        ("GET", "/api/v1/nodes/n/proxy", "/logs/journal?unit=kubelet", false, SessionKind::Kubelet, Admin),
-        ("GET", "/api/v1/nodes/n:10250/proxy", "/pods", false, SessionKind::Kubelet, Admin),
-        // What it does.
-        ("POST", "/api/v1/nodes/n/proxy", "/run/a/b/c?cmd=id", false, BY, Admin),
-        ("GET", "/api/v1/nodes/n/proxy", "/run/a/b/c?cmd=id", false, BY, Admin),
-        ("GET", "/api/v1/nodes/n/proxy", "/exec/a/b/c?command=id", true, BY, Admin),
-        ("POST", "/api/v1/nodes/n/proxy", "/exec/a/b/c?command=id", true, BY, Admin),
-        ("POST", "/api/v1/nodes/n/proxy", "/attach/a/b/c", true, BY, Admin),
-        ("POST", "/api/v1/nodes/n/proxy", "/portForward/a/b", true, BY, Admin),
-        ("GET", "/api/v1/nodes/n/proxy", "/containerLogs/a/b/c", false, BY, Admin),
-        ("GET", "/api/v1/nodes/n/proxy", "/cri/exec/token", true, BY, Admin),
-        ("POST", "/api/v1/nodes/n/proxy", "/checkpoint/a/b/c", false, BY, Admin),
-        ("GET", "/api/v1/nodes/n/proxy", "/debug/pprof/heap", false, BY, Admin),
-        ("GET", "/api/v1/nodes/n/proxy", "", false, BY, Admin),
-        ("GET", "/api/v1/nodes/n/proxy", "/%72un/a/b/c", false, BY, Admin),
-        ("GET", "/api/v1/nodes/n/proxy", "/metrics", true, BY, Admin),
-        ("POST", "/api/v1/nodes/n/proxy", "/metrics", false, BY, Admin),
-        ("GET", "/api/v1/nodes/https:n:10250/proxy", "/exec/a/b/c", true, BY, Admin),
-        // The same kubelet by a pod on its network, or by a service.
-        ("POST", "/api/v1/namespaces/a/pods/b:10250/proxy", "/run/a/b/c", false, BY, Admin),
-        ("POST", "/api/v1/namespaces/a/pods/https:b:10250/proxy", "/run/a/b/c", false, BY, Admin),
-        (
-            "GET",
-            "/api/v1/namespaces/a/pods/https:b:10250/proxy",
-            "/metrics",
-            false,
-            SessionKind::Kubelet,
-            Admin,
-        ),
-        ("GET", SERVICE, "/kubelet/proxy/exec/a/b/c", true, BY, Admin),
-        ("GET", SERVICE, "/https:kubelet:https-metrics/proxy/exec/a/b/c", true, BY, Admin),
-        // Applications.
-        ("GET", POD, "/proxy/run", false, SessionKind::Bytes, Write),
-        ("POST", "/api/v1/namespaces/a/pods/b:8080/proxy", "/", true, SessionKind::Bytes, Write),
-        ("GET", SERVICE, "/https:b:8443/proxy/x", false, SessionKind::Bytes, Write),
-        // The legacy `/proxy/` prefix.
-        ("GET", "/api/v1/proxy/nodes/n", "/run/a/b/c", false, SessionKind::Refused(LEGACY), Admin),
-        ("GET", "/api/v1/proxy/namespaces/a/pods/b", "/x", false, SessionKind::Refused(LEGACY), Admin),
-        ("GET", "/api/v1/proxy/namespaces/a/services/b", "/", true, SessionKind::Refused(LEGACY), Admin),
-        // A session hidden by an encoded path.
-        ("GET", "/api/v1/namespaces/a/pods/b%2fexec", "", true, SessionKind::Refused(PLAINLY), Admin),
-        ("GET", "/api/v1/nodes/n//proxy", "/run/a/b/c", false, SessionKind::Refused(PLAINLY), Admin),
-        ("GET", "/api/v1/nodes/n/proxy", "//exec/a/b/c", false, SessionKind::Refused(PLAINLY), Admin),
-        (
-            "GET",
-            "/api/v1/nodes/n/proxy",
-            "/metrics/..%2fexec/a/b/c",
-            true,
-            SessionKind::Refused(PLAINLY),
-            Admin,
-        ),
-        ("GET", "/api/v1/nodes/n/Proxy", "/run/a/b/c", false, SessionKind::Refused(PLAINLY), Admin),
-        // Upgrades that are not known here.
-        (
-            "GET",
-            "/apis/subresources.kubevirt.io/v1/namespaces/a/virtualmachineinstances/b",
-            "/console",
-            true,
-            SessionKind::Unknown,
-            Write,
-        ),
-        ("GET", "/apis/example.io/v1/namespaces/a/pods/b", "/exec", true, SessionKind::Unknown, Write),
-        ("GET", "/api/v1/pods", "", true, SessionKind::Unknown, Write),
-        ("GET", "/logs/", "", true, SessionKind::Unknown, Admin),
-    ];
+    fn classified(way: &Way) -> Classified {
+        let address = way.target();
+        let (path, query) =
+            address.split_once('?').map_or((&*address, None), |(path, query)| (path, Some(query)));
+        classify(&Method::from_bytes(way.method.as_bytes()).unwrap(), path, query)
+    }
 
     #[test]
     fn every_way_to_a_session_is_classified() {
-        for &(method, below, rest, upgrade, expected, rights) in TABLE {
-            let address = format!("{below}{rest}");
-            let (path, query) =
-                address.split_once('?').map_or((&*address, None), |(path, query)| (path, Some(query)));
-            let method = Method::from_bytes(method.as_bytes()).unwrap();
-            let request = classify(&method, path, query);
-            let way = format!("{method} {address} {}", if upgrade { "upgraded" } else { "" });
-            assert_eq!(session_kind(&request, upgrade), expected, "{way}");
-            assert_eq!(needed(&request, upgrade), rights, "{way}");
-            let answer = expected == SessionKind::Answer
+        for way in WAYS {
+            let request = classified(way);
+            assert_eq!(session_kind(&request, way.upgrade), way.opens, "{way:?}");
+            assert_eq!(needed(&request, way.upgrade), way.rights, "{way:?}");
+            let answer = way.opens == SessionKind::Answer
                 && matches!(request.verb, "get" | "list")
                 && request.subresource.is_empty();
-            let light = answer && !upgrade;
-            assert_eq!(weight(&request, upgrade) == Weight::Light, light, "{way}");
+            let light = answer && !way.upgrade;
+            assert_eq!(weight(&request, way.upgrade) == Weight::Light, light, "{way:?}");
         }
+    }
+
+    /// The kind that follows in the list of all. A new kind does not compile until it has its place here.
+    const fn next(kind: SessionKind) -> Option<SessionKind> {
+        match kind {
+            SessionKind::Answer => Some(SessionKind::Session),
+            SessionKind::Session => Some(SessionKind::Bytes),
+            SessionKind::Bytes => Some(SessionKind::Unknown),
+            SessionKind::Unknown => Some(SessionKind::Kubelet),
+            SessionKind::Kubelet => Some(SessionKind::Refused(PLAINLY)),
+            SessionKind::Refused(_) => None,
+        }
+    }
+
+    #[test]
+    fn every_kind_and_every_word_has_a_way() {
+        for kind in std::iter::successors(Some(SessionKind::Answer), |kind| next(*kind)) {
+            for upgrade in [false, true] {
+                // Only an upgrade leads to what is not known, and none to what a kubelet tells.
+                let never = match kind {
+                    SessionKind::Unknown => !upgrade,
+                    SessionKind::Kubelet => upgrade,
+                    _ => false,
+                };
+                let there = WAYS.iter().any(|way| way.opens == kind && way.upgrade == upgrade);
+                assert_ne!(there, never, "{kind:?}, upgrade {upgrade}");
+            }
+        }
+        let requests: Vec<Classified> = WAYS.iter().map(classified).collect();
+        for sentence in [PLAINLY, BY_PODS, LEGACY] {
+            assert!(WAYS.iter().any(|way| way.opens == SessionKind::Refused(sentence)), "{sentence}");
+        }
+        for word in SESSION_WORDS {
+            assert!(requests.iter().any(|request| request.subresource == word), "{word}");
+        }
+        for word in KUBELET_READS {
+            let mut reads = WAYS.iter().filter(|way| way.opens == SessionKind::Kubelet);
+            assert!(reads.any(|way| way.target().contains(&format!("/proxy/{word}"))), "{word}");
+        }
+        for port in KUBELET_PORTS {
+            assert!(requests.iter().any(|request| request.name.ends_with(&format!(":{port}"))), "{port}");
+        }
+        let mut services = requests.iter().filter(|request| request.resource == "services");
+        assert!(services.any(|request| request.name.contains(KUBELET_SERVICE)));
     }
 
     #[test]

@@ -141,6 +141,8 @@ fn refused(
     let until = WatchLimits { ended: Some(ended), idle };
     let answer = ClusterBody {
         answer: UpstreamBody::last(incoming),
+        // What is searched is never asked for with an upgrade.
+        redactor: None,
         sent: settle.counters().0,
         settle,
         // It may be a stream all the same: a server that knows no upgrade answers a watch with 200.

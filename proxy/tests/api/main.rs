@@ -20,4 +20,5 @@ mod trusted;
 mod upgrades;
 mod upstream;
 mod wire;
+mod withheld;
 mod world;

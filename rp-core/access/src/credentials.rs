@@ -2,7 +2,14 @@
 //! for administrators' tools.
 //!
 //! Reading one of them is taking an access, so it needs admin rights and a durable audit entry, and pages never show
-//! them. The sources are the API references of Kubernetes 1.32 and OpenShift 4.18.
+//! them. The sources are the API references of Kubernetes 1.32 and OpenShift 4.18. Config maps may hold some among much
+//! that everybody reads: of them, [`Redactor`] withholds the values that do from who may only read (decision 17).
+
+mod in_text;
+mod redactor;
+
+pub use in_text::in_text;
+pub use redactor::{Redactor, withhold};
 
 /// A resource of the table.
 struct Row {
@@ -50,6 +57,11 @@ pub fn carried_by(group: &str, resource: &str, subresource: &str) -> bool {
     })
 }
 
+/// Whether values of such an object may be credentials, and are withheld from who may only read.
+pub fn may_be_held_by(group: &str, resource: &str) -> bool {
+    group.is_empty() && spells(resource, "configmaps")
+}
+
 /// Whether two names are equal without regard to case and punctuation. An API server accepts one spelling only, but our
 /// decision must not depend on that.
 fn spells(asked: &str, name: &str) -> bool {
@@ -86,6 +98,14 @@ mod tests {
         ] {
             assert!(carried_by(group, resource, subresource), "{group} {resource} {subresource}");
         }
+    }
+
+    #[test]
+    fn config_maps_are_searched_by_any_name() {
+        for resource in ["configmaps", "ConfigMaps", "config-maps"] {
+            assert!(may_be_held_by("", resource), "{resource}");
+        }
+        assert!(!may_be_held_by("", "pods") && !may_be_held_by("example.io", "configmaps"));
     }
 
     #[test]

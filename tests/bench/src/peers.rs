@@ -9,8 +9,8 @@ use tests_kit::{GENEROUS, Process, free_port, part};
 
 use crate::ours::Certificates;
 
-/// The object that is read.
-pub(crate) const OBJECT: &str = "/api/v1/namespaces/default/configmaps/x";
+/// The object that is read: not a config map, whose text is searched.
+pub(crate) const OBJECT: &str = "/api/v1/namespaces/default/services/x";
 /// Its size, bytes.
 const SIZE: usize = 4300;
 
@@ -54,11 +54,12 @@ pub(crate) async fn api_server(certificates: &Certificates) -> Result<Peer> {
     nginx(certificates, "far", &server, port).await
 }
 
-/// A ConfigMap of `SIZE` bytes.
+/// A Service of `SIZE` bytes.
 fn object() -> String {
     let make = |data: &str| {
-        json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "x", "namespace": "default" }, "data": { "x": data } })
-            .to_string()
+        json!({ "apiVersion": "v1", "kind": "Service",
+                "metadata": { "name": "x", "namespace": "default", "annotations": { "x": data } } })
+        .to_string()
     };
     let rest = SIZE - make("").len();
     make(&"0123456789abcdef".repeat(rest / 16 + 1)[..rest])

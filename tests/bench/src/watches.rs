@@ -17,7 +17,7 @@ use crate::report;
 const AIM_KIB: f64 = 20.0;
 /// Handshakes of all, on two busy cores.
 const OPENING: Duration = Duration::from_secs(600);
-const PATH: &str = "/api/v1/namespaces/default/configmaps?watch=true";
+const PATH: &str = "/api/v1/namespaces/default/services?watch=true";
 
 /// The far side of watches and streams as a process.
 pub(crate) async fn far(certificates: &Certificates) -> Result<(Process, SocketAddr)> {

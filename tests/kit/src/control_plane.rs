@@ -229,6 +229,16 @@ impl ControlPlane {
         Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
     }
 
+    /// What reached the kubelet so far, as `METHOD TARGET`.
+    ///
+    /// # Errors
+    /// Its log cannot be read.
+    pub fn kubelet_requests(&self) -> Result<Vec<String>> {
+        let text = std::fs::read_to_string(self.folder.path().join("kubelet.log"))?;
+        let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        Ok(lines.filter_map(|line| line["request"].as_str().map(str::to_owned)).collect())
+    }
+
     /// Waits for an entry of the cluster's own audit log.
     ///
     /// # Errors

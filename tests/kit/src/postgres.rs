@@ -208,6 +208,11 @@ impl Postgres {
         self.port
     }
 
+    /// Its socket, for a network that does not have this one's 127.0.0.1.
+    pub fn socket(&self) -> PathBuf {
+        self.folder.path().join(format!(".s.PGSQL.{}", self.port))
+    }
+
     /// Runs SQL by psql; gives the rows, columns with `|` between them.
     ///
     /// # Errors

@@ -88,6 +88,22 @@ impl Wire {
         }
     }
 
+    /// Reads the head of an answer and leaves all of it for [`Wire::answer`]: status and head. An end without an answer
+    /// gives status 0.
+    ///
+    /// # Errors
+    /// Neither a head nor an end within 30 seconds.
+    pub async fn head(&mut self) -> Result<(u16, String)> {
+        let end = |buffer: &[u8]| buffer.windows(4).position(|window| window == b"\r\n\r\n");
+        let read = async {
+            while end(&self.buffer).is_none() && self.more().await? > 0 {}
+            anyhow::Ok(end(&self.buffer).unwrap_or(self.buffer.len()))
+        };
+        let read = tokio::time::timeout(LIMIT, read).await.context("no head of an answer")??;
+        let head = String::from_utf8_lossy(&self.buffer[..read]).into_owned();
+        Ok((status(&head), head))
+    }
+
     /// Reads until what came contains a text.
     ///
     /// # Errors

@@ -56,13 +56,21 @@ func serve(ctx context.Context, listen, cert, key, root string) error {
 		return fmt.Errorf("%s is not a loopback address", listener.Addr())
 	}
 	node := &node{root: root, life: ctx}
-	server := &http.Server{Handler: node.routes(), TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}}}
+	server := &http.Server{Handler: told(node.routes()), TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}}}
 	context.AfterFunc(ctx, func() { server.Close() })
 	fmt.Printf("{\"listen\":%q}\n", listener.Addr())
 	if err := server.ServeTLS(listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
+}
+
+// told writes a line for every request, so that a test sees what reached the node and what did not.
+func told(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Printf("{\"request\":%q}\n", r.Method+" "+r.RequestURI)
+		next.ServeHTTP(w, r)
+	})
 }
 
 // node is every node of the cluster at once: requests name the pod, never the node.

@@ -171,6 +171,11 @@ async fn a_real_api_server_is_read_by_kind_group_and_plural() -> Result<()> {
     let same: Value = serde_json::from_str(&list)?;
     let (_, told) = api.ask(&[("kind", "ConfigMap"), ("namespace", namespace), ("name", "m0002")]).await?;
     ensure!(told == same, "{told}");
+    let held = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "held", "namespace": namespace},
+        "data": {"plain": "as it is", "kubeconfig": "clusters: []\ncontexts: []\nusers:\n- user: {token: hush-hush}\n"}});
+    kubectl.with_input(held.to_string().as_bytes(), &["apply", "-f", "-"]).await?.ok()?;
+    let (_, told) = api.ask(&[("kind", "ConfigMap"), ("namespace", namespace), ("name", "held")]).await?;
+    ensure!(told["data"]["plain"] == "as it is" && !told.to_string().contains("hush-hush"), "{told}");
     api.http.get(&api.url).send().await.context("it serves on")?;
     Ok(())
 }

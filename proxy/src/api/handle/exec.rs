@@ -26,6 +26,7 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
 use super::super::audit::{AuditEntryGuard, entry};
 use super::super::error::{ErrorText, ProxyError};
+use super::super::redaction::Search;
 use super::super::request::classify;
 use super::super::rules::needed;
 use super::super::upgrade::{Session, handshake};
@@ -114,6 +115,7 @@ impl ApiProxy {
             upgrade: true,
             classified,
             needed,
+            search: Search::None,
             path: path.clone().unwrap_or_else(|| PathAndQuery::from_static("/")),
         };
         match self.started(path.is_some(), &context).await {
