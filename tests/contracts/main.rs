@@ -1,6 +1,6 @@
 //! Contracts of the workspace with itself and with the world: arrows between crates, routes and callers, generated
-//! files, dependencies, fuzz targets, citations and links, the systems checklist, text that no file may contain,
-//! lookups of a cluster's members by name, cells of CSV.
+//! files, dependencies, fuzz targets, citations and links, the systems checklist, the threat model, text that no file
+//! may contain, lookups of a cluster's members by name, cells of CSV.
 
 mod arrows;
 mod citations;
@@ -12,6 +12,7 @@ mod generated;
 mod links;
 mod monitoring;
 mod routes;
+mod security;
 mod stores;
 mod swagger;
 mod systems;
