@@ -1,5 +1,5 @@
-//! The units of `deploy/systemd`, started by a real systemd on a machine of its own: what the guide beside them says, and what
-//! they shut out.
+//! The units of `deploy/systemd`, started by a real systemd on a machine of its own: what the guide beside them says, and
+//! what they shut out.
 
 mod machine;
 
@@ -54,43 +54,15 @@ async fn lives(machine: &Machine) -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_role_runs_by_its_unit_and_sees_nothing_of_the_machine() -> Result<()> {
-    let (folder, postgres) = (certificates()?, Postgres::start().await?);
-    let database = postgres.database().await?.replace(&format!(":{}/", postgres.port()), ":5432/");
-    folder.write("files/srv/database", database)?;
-    folder.write("files/srv/client.secret", "a client secret of at least thirty-two characters")?;
-    folder.write("files/srv/aro.toml", settings()?)?;
-    let bridged = folder.clone();
-    let machine = Machine::boot(folder).await?;
-    // The machine has a network of its own: the server is reached through its socket.
-    let mut bridge = Command::new("nsenter");
-    bridge.arg(format!("--net=/proc/{}/ns/net", machine.init()?)).arg(part("socat")?);
-    bridge.arg("TCP-LISTEN:5432,bind=127.0.0.1,fork,reuseaddr");
-    bridge.arg(format!("UNIX-CONNECT:{}", postgres.socket().display()));
-    let _bridge = Process::start(&bridged, "bridge", &mut bridge)?;
-
-    machine
-        .run(
-            "cd /srv\n\
-             useradd --system --home-dir /var/lib/aro --shell /usr/sbin/nologin aro\n\
-             install -d -o root -g aro -m 0750 /etc/aro\n\
-             install -o root -g aro -m 0640 aro.toml database client.secret aro/tls.key aro/tls.pem aro/ca.pem /etc/aro/\n\
-             install -m 0755 aro/target/dist/aro /usr/bin/aro\n\
-             install -m 0644 aro/deploy/systemd/*.service /etc/systemd/system/\n\
-             systemctl daemon-reload",
-        )
-        .await?;
+    let site = Site::prepare().await?;
+    let machine = &site.machine;
     let said = machine.run("systemd-analyze verify /etc/systemd/system/aro*.service 2>&1").await?;
     ensure!(said.is_empty(), "{said}");
     // Fails above 1.2.
-    machine
-        .run(
-            "for unit in /etc/systemd/system/aro*.service; do\n\
-               systemd-analyze security --offline=true --threshold=12 --no-pager $unit\n\
-             done",
-        )
-        .await?;
-    // As deploy/README.md has it: ports below 1024 take this.
-    machine.run("sysctl --write net.ipv4.ip_unprivileged_port_start=22").await?;
+    let rating = "for unit in /etc/systemd/system/aro*.service; do\n\
+                  systemd-analyze security --offline=true --threshold=12 --no-pager $unit\n\
+                  done";
+    machine.run(rating).await?;
     for unit in ["aro-portal", "aro-proxy", "aro-rp", "aro-monitor"] {
         machine.run(&format!("systemctl start {unit}")).await?;
         machine.until(unit, READY).await?;
@@ -107,6 +79,42 @@ async fn each_role_runs_by_its_unit_and_sees_nothing_of_the_machine() -> Result<
     }
     Ok(())
 }
+
+/// A machine with all units, their settings and a way to a PostgreSQL server.
+struct Site {
+    machine: Machine,
+    _bridge: Process,
+    _postgres: Postgres,
+}
+
+impl Site {
+    async fn prepare() -> Result<Self> {
+        let (folder, postgres) = (certificates()?, Postgres::start().await?);
+        let database = postgres.database().await?.replace(&format!(":{}/", postgres.port()), ":5432/");
+        folder.write("files/srv/database", database)?;
+        folder.write("files/srv/client.secret", "a client secret of at least thirty-two characters")?;
+        folder.write("files/srv/aro.toml", settings()?)?;
+        let machine = Machine::boot(folder.clone()).await?;
+        // The machine has a network of its own: the server is reached through its socket.
+        let mut bridge = Command::new("nsenter");
+        bridge.arg(format!("--net=/proc/{}/ns/net", machine.init()?)).arg(part("socat")?);
+        bridge.arg("TCP-LISTEN:5432,bind=127.0.0.1,fork,reuseaddr");
+        bridge.arg(format!("UNIX-CONNECT:{}", postgres.socket().display()));
+        let bridge = Process::start(&folder, "bridge", &mut bridge)?;
+        machine.run(INSTALL).await?;
+        Ok(Self { machine, _bridge: bridge, _postgres: postgres })
+    }
+}
+
+/// As the guide does it; and what it says of ports below 1024.
+const INSTALL: &str = "cd /srv
+useradd --system --home-dir /var/lib/aro --shell /usr/sbin/nologin aro
+install -d -o root -g aro -m 0750 /etc/aro
+install -o root -g aro -m 0640 aro.toml database client.secret aro/tls.key aro/tls.pem aro/ca.pem /etc/aro/
+install -m 0755 aro/target/dist/aro /usr/bin/aro
+install -m 0644 aro/deploy/systemd/*.service /etc/systemd/system/
+systemctl daemon-reload
+sysctl --write net.ipv4.ip_unprivileged_port_start=22";
 
 /// What the probe finds in the sandbox of a unit.
 fn refused() -> Value {

@@ -102,7 +102,7 @@ impl Machine {
         let expected =
             ["/dev/mqueue", "/dev/pts", "/proc", "/tmp", "/var/lib/aro", "/var/log/aro", "/var/tmp"];
         ensure!(writable == BTreeSet::from(expected), "{unit}: {writable:?}");
-        let home = self.run(&format!("ls -A {process}/root/home {process}/root/root")).await?;
+        let home = self.run(&format!("cd {process}/root; ls -A home root")).await?;
         ensure!(!home.contains("somebody"), "{unit}: {home}");
         Ok(())
     }
