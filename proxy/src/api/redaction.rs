@@ -1,4 +1,4 @@
-//! Answers of whose text credentials are withheld from who may only read: config maps (decision 17).
+//! Answers of whose text credentials are withheld from who may only read: config maps (decision 18).
 //!
 //! An answer is searched as JSON that is not packed, so the cluster is asked for that. What comes in another form is not
 //! passed on.

@@ -1,4 +1,4 @@
-//! Credentials in config maps do not pass to who may only read (decision 17), whatever form they are asked for in.
+//! Credentials in config maps do not pass to who may only read (decision 18), whatever form they are asked for in.
 
 use rp_documents::Rights;
 use tokio::sync::watch;

@@ -3,7 +3,7 @@
 //!
 //! Reading one of them is taking an access, so it needs admin rights and a durable audit entry, and pages never show
 //! them. The sources are the API references of Kubernetes 1.32 and OpenShift 4.18. Config maps may hold some among much
-//! that everybody reads: of them, [`Redactor`] withholds the values that do from who may only read (decision 17).
+//! that everybody reads: of them, [`Redactor`] withholds the values that do from who may only read (decision 18).
 
 mod in_text;
 mod redactor;

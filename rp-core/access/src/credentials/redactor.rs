@@ -1,4 +1,4 @@
-//! Withholds credentials from JSON on its way to who may only read it (decision 17).
+//! Withholds credentials from JSON on its way to who may only read it (decision 18).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
