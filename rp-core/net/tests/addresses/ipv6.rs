@@ -45,7 +45,7 @@ fn binary(from: SocketAddr, to: SocketAddr) -> Vec<u8> {
     };
     let ports = [from.port().to_be_bytes(), to.port().to_be_bytes()].concat();
     let body = [octets(from).as_slice(), octets(to).as_slice(), &ports].concat();
-    [b"\r\n\r\n\0\r\nQUIT\n\x21\x21\x00\x24", body.as_slice()].concat()
+    [b"\r\n\r\n\0\r\nQUIT\n\x21\x21\x00\x24".as_slice(), &body].concat()
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Names whose answers change, addresses of IPv6, and a process that has no descriptors left.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 
 mod descriptors;
 mod ipv6;
