@@ -12,7 +12,7 @@ use rp_database::{PostgresOptions, PostgresStore, SharedStore, SqliteOptions, Sq
 use rp_documents::{Actor, Entry, Phase, ResourceId};
 use tests_kit::{Folder, Postgres};
 
-use crate::report::{line, progress, row, table, verdict};
+use crate::report::{Part, progress, row, table, verdict};
 
 /// Entries a second that are asked for.
 const RATE: f64 = 20_000.0;
@@ -41,21 +41,30 @@ pub(crate) enum Stores {
     Both,
 }
 
-pub(crate) async fn run(scale: &AuditScale) -> Result<()> {
-    line(format_args!("\n## Audit, {} entries", scale.entries));
+impl AuditScale {
+    /// Whether both stores are measured.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.store == Stores::Both
+    }
+}
+
+/// Gives the part's table.
+pub(crate) async fn run(scale: &AuditScale) -> Result<Part> {
+    let mut part = Part::new("audit", format!("The audit log, {} entries, fsync on", scale.entries))?;
     if scale.store != Stores::Postgres {
         let folder = Folder::new("bench-audit")?;
         let options = SqliteOptions::new(folder.path().join("audit.db"), Arc::new(SystemClock));
-        measure("SQLite", Arc::new(SqliteStore::open(options).await?), scale.entries).await?;
+        let store = Arc::new(SqliteStore::open(options).await?);
+        measure("SQLite", store, scale.entries, &mut part).await?;
     }
     if scale.store != Stores::Sqlite {
         let durable = ["fsync=on", "synchronous_commit=on", "full_page_writes=on", "shared_buffers=256MB"];
         let server = Postgres::start_with(&durable, None).await?;
         let url = server.database().await?;
         let store = PostgresStore::connect(PostgresOptions::from_url(&url)?).await?;
-        measure("PostgreSQL", Arc::new(store), scale.entries).await?;
+        measure("PostgreSQL", Arc::new(store), scale.entries, &mut part).await?;
     }
-    Ok(())
+    Ok(part)
 }
 
 fn target(n: u64) -> Result<ResourceId> {
@@ -113,7 +122,7 @@ async fn write(audit: &Audit, entries: u64) -> Result<Duration> {
     Ok(started.elapsed())
 }
 
-async fn measure(name: &str, store: SharedStore, entries: u64) -> Result<()> {
+async fn measure(name: &str, store: SharedStore, entries: u64, part: &mut Part) -> Result<()> {
     let clock: SharedClock = Arc::new(SystemClock);
     let options = AuditOptions::new(CheckpointKey::generate()?);
     let audit = Audit::start(Arc::clone(&store), Arc::clone(&clock), options.clone()).await?;
@@ -127,9 +136,14 @@ async fn measure(name: &str, store: SharedStore, entries: u64) -> Result<()> {
     let promise = started.elapsed() / PROMISES;
     let indexed = indexed(&audit).await?;
     table(&format!("{name}, fsync on"), &["", "", "aim", ""]);
-    let told = if rate >= RATE { "met".to_owned() } else { format!("missed: {rate:.0}") };
-    row(&["read entries/s".to_owned(), format!("{rate:.0}"), format!("≥ {RATE:.0}"), told]);
     let millis = |time: Duration| time.as_secs_f64() * 1000.0;
+    let told = if rate >= RATE { "met".to_owned() } else { format!("missed: {rate:.0}") };
+    part.least(format_args!("read entries, {name}"), rate, RATE, "/s");
+    part.stated(
+        format_args!("a promise, one after another, {name}"),
+        format_args!("{:.2} ms", millis(promise)),
+    );
+    row(&["read entries/s".to_owned(), format!("{rate:.0}"), format!("≥ {RATE:.0}"), told]);
     row(&[
         "a promise, one after another, ms".to_owned(),
         format!("{:.2}", millis(promise)),
@@ -147,9 +161,11 @@ async fn measure(name: &str, store: SharedStore, entries: u64) -> Result<()> {
     let started = Instant::now();
     let audit = Audit::start(Arc::clone(&store), clock, options).await?;
     self::indexed(&audit).await?;
+    let at_hand = started.elapsed().as_secs_f64();
+    part.stated(format_args!("index at hand after a start, {name}"), format_args!("{at_hand:.2} s"));
     row(&[
         "index at hand after a start, s".to_owned(),
-        format!("{:.2}", started.elapsed().as_secs_f64()),
+        format!("{at_hand:.2}"),
         String::new(),
         String::new(),
     ]);
@@ -157,9 +173,16 @@ async fn measure(name: &str, store: SharedStore, entries: u64) -> Result<()> {
         &format!("{name}: first page (100) of a search over {entries} entries, ms"),
         &["search", "found", "first time", "median", "aim", ""],
     );
+    let mut slowest = ("none", 0.0, 0.0);
     for (what, query) in queries(entries)? {
-        search(&audit, what, &query).await?;
+        let (first, median) = search(&audit, what, &query).await?;
+        if median > slowest.2 {
+            slowest = (what, first, median);
+        }
     }
+    let (what, first, median) = slowest;
+    let what = format!("first page of the slowest search ({what}; first time {first:.0} ms), {name}");
+    part.most(what, median, PAGE, "ms");
     audit.close().await;
     store.close().await;
     Ok(())
@@ -206,7 +229,8 @@ fn queries(entries: u64) -> Result<Vec<(&'static str, Query)>> {
     ])
 }
 
-async fn search(audit: &Audit, what: &str, query: &Query) -> Result<()> {
+/// The first time's milliseconds, and the median.
+async fn search(audit: &Audit, what: &str, query: &Query) -> Result<(f64, f64)> {
     let mut times = Vec::with_capacity(SEARCHES);
     let mut found = 0;
     let mut partial = "";
@@ -228,5 +252,5 @@ async fn search(audit: &Audit, what: &str, query: &Query) -> Result<()> {
         format!("≤ {PAGE}"),
         verdict(median, PAGE),
     ]);
-    Ok(())
+    Ok((first, median))
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tests_kit::{Aro, AroOptions};
 
 use crate::measure::resident;
-use crate::report::{line, progress, row, table};
+use crate::report::{Part, line, progress, row, table};
 
 /// Requests on their way at once.
 const AT_ONCE: usize = 16;
@@ -32,8 +32,9 @@ pub(crate) struct CreateScale {
     pub(crate) patience: u64,
 }
 
-/// Prints the table.
-pub(crate) async fn run(scale: &CreateScale) -> Result<()> {
+/// Gives the part's table.
+pub(crate) async fn run(scale: &CreateScale) -> Result<Part> {
+    let mut part = Part::new("creates", format!("{} clusters made at once", scale.clusters))?;
     ensure!((1..=2000).contains(&scale.clusters), "--clusters: 1 to 2000");
     let set = |name: &str, value: String| (name.to_owned(), value);
     let workers = scale.workers.max(1).to_string();
@@ -44,8 +45,7 @@ pub(crate) async fn run(scale: &CreateScale) -> Result<()> {
         set("ARO_BACKEND__WORKERS", workers.clone()),
         set("ARO_BACKEND__PER_SUBSCRIPTION", workers),
     ];
-    let aro =
-        Aro::start(AroOptions { clusters: 1, env, log: "warn".to_owned(), ..AroOptions::default() }).await?;
+    let aro = Aro::start(AroOptions { clusters: 1, env, ..AroOptions::default() }).await?;
     let client = Client::new(ClientOptions {
         ca_pem: Some(aro.ca_pem()?),
         ..ClientOptions::new(aro.dev.rp_url.parse()?)
@@ -74,11 +74,12 @@ pub(crate) async fn run(scale: &CreateScale) -> Result<()> {
         ("memory afterwards, with the clusters there, MiB", mib(after)),
         ("memory of one more, KiB", (each / 1024).to_string()),
     ] {
+        part.stated(what, &value);
         row(&[what.to_owned(), value]);
     }
     line(format_args!("\nOf one process with everything in it, the simulated clusters too."));
     ensure!(failed == 0, "{failed} creations failed");
-    Ok(())
+    Ok(part)
 }
 
 /// Asks for clusters, each in subnets of its own.

@@ -15,11 +15,13 @@ use tests_kit::{Postgres, part};
 use tokio::time::Instant;
 
 use crate::measure::{Spread, percentile};
-use crate::report::{line, progress, row, table, verdict};
+use crate::report::{Part, progress, row, table, verdict};
 use fleet::{Fleet, Workers};
 
 /// Milliseconds: the aim for an idle queue.
 const PICKUP: f64 = 20.0;
+/// Of the peer's jobs.
+const AIM_RATE: f64 = 1.0;
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DispatchScale {
@@ -46,6 +48,9 @@ impl Default for DispatchScale {
     }
 }
 
+/// How graphile-worker is set: as it is, and with the options of its own page on performance.
+const PEERS: [(&str, &str); 2] = [("graphile-worker", "plain"), ("graphile-worker in batches", "batches")];
+
 /// What the peer's script prints.
 #[derive(Debug, Deserialize)]
 struct Peer {
@@ -54,27 +59,40 @@ struct Peer {
     latencies: Vec<f64>,
 }
 
-/// Prints the tables.
-pub(crate) async fn run(scale: &DispatchScale) -> Result<()> {
+/// Rounds of one program.
+#[derive(Debug, Default)]
+struct Rounds {
+    /// Operations or jobs a second.
+    rates: Vec<f64>,
+    /// Milliseconds.
+    latencies: Vec<f64>,
+}
+
+/// Gives the part's table.
+pub(crate) async fn run(scale: &DispatchScale) -> Result<Part> {
     ensure!(scale.operations > 0 && scale.rounds > 0 && scale.concurrency > 1, "nothing to do");
     let settings = ["fsync=on", "full_page_writes=on", "synchronous_commit=on", "shared_buffers=256MB"];
     let postgres = Postgres::start_with(&settings, None).await?;
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    let (mut our_latencies, mut their_latencies) = (Vec::new(), Vec::new());
+    let title = format!("{} trivial operations, {} at once", scale.operations, scale.concurrency);
+    let mut part = Part::new("dispatch", title)?;
+    let (mut ours, mut theirs) = (Rounds::default(), PEERS.map(|_| Rounds::default()));
     for round in 0..scale.rounds {
-        progress(format_args!("round {round}: the peer"));
-        let peer = peer(&postgres, scale).await?;
-        theirs.push(rate(scale.operations, peer.seconds));
-        their_latencies.extend(peer.latencies);
+        for ((name, mode), rounds) in PEERS.iter().zip(&mut theirs) {
+            progress(format_args!("round {round}: {name}"));
+            let peer = peer(&postgres, scale, mode).await?;
+            rounds.rates.push(rate(scale.operations, peer.seconds));
+            rounds.latencies.extend(peer.latencies);
+        }
         progress(format_args!("round {round}: our workers"));
         let fleet = Fleet::new(&postgres.database().await?).await?;
-        ours.push(rate(scale.operations, queued(&fleet, scale.operations, scale).await?));
-        our_latencies.extend(one_by_one(&fleet, scale).await?);
+        ours.rates.push(rate(scale.operations, queued(&fleet, scale.operations, scale).await?));
+        ours.latencies.extend(one_by_one(&fleet, scale).await?);
         fleet.close().await;
     }
-    rates(scale, &ours, &theirs)?;
-    latencies(&mut our_latencies, &mut their_latencies);
-    growth(&postgres, scale).await
+    rates(scale, &ours, &theirs, &mut part)?;
+    latencies(ours, theirs, &mut part);
+    growth(&postgres, scale, &mut part).await?;
+    Ok(part)
 }
 
 /// Seconds until so many operations, queued beforehand, have ended.
@@ -90,33 +108,34 @@ async fn queued(fleet: &Fleet, operations: usize, scale: &DispatchScale) -> Resu
     Ok(took)
 }
 
-/// From each operation's write to the start of its work, one at a time.
-async fn one_by_one(fleet: &Fleet, scale: &DispatchScale) -> Result<Vec<Duration>> {
+/// From each operation's write to the start of its work, milliseconds, one at a time.
+async fn one_by_one(fleet: &Fleet, scale: &DispatchScale) -> Result<Vec<f64>> {
     let workers = Workers::start(fleet, scale.concurrency);
     let mut all = Vec::new();
     for number in 0..scale.singles {
         tokio::time::sleep(Duration::from_millis(20)).await;
         let began = Instant::now();
         fleet.add(&format!("single-{number}"), 1, "Updating").await?;
-        all.push(workers.begun(number + 1).await?.duration_since(began));
+        all.push(workers.begun(number + 1).await?.duration_since(began).as_secs_f64() * 1000.0);
     }
     workers.wait_until_ended(scale.singles).await?;
     workers.stop().await?;
     Ok(all)
 }
 
-async fn peer(postgres: &Postgres, scale: &DispatchScale) -> Result<Peer> {
+async fn peer(postgres: &Postgres, scale: &DispatchScale, mode: &str) -> Result<Peer> {
     let url = postgres.database().await?;
     let mut node = tokio::process::Command::new(part("node")?);
     node.arg(part("graphile")?).arg(&url).kill_on_drop(true);
     node.args([scale.operations, scale.concurrency, scale.singles].map(|number| number.to_string()));
+    node.arg(mode);
     let out = node.output().await?;
     ensure!(out.status.success(), "the peer: {}", String::from_utf8_lossy(&out.stderr));
     serde_json::from_slice(&out.stdout).context("the peer's figures")
 }
 
 /// What an operation costs among so many documents at rest, with workers that follow them all.
-async fn growth(postgres: &Postgres, scale: &DispatchScale) -> Result<()> {
+async fn growth(postgres: &Postgres, scale: &DispatchScale, part: &mut Part) -> Result<()> {
     table(
         "Operations among documents at rest",
         &["documents", "operations/s", "ms per operation", "start-up, s"],
@@ -139,6 +158,10 @@ async fn growth(postgres: &Postgres, scale: &DispatchScale) -> Result<()> {
         workers.stop().await?;
         fleet.close().await;
         let each = took * 1000.0 / count(scale.operations);
+        part.stated(
+            format_args!("an operation among {documents} documents at rest; start-up"),
+            format_args!("{each:.2} ms; {start_up:.2} s"),
+        );
         row(&[
             documents.to_string(),
             format!("{:.0}", rate(scale.operations, took)),
@@ -149,36 +172,51 @@ async fn growth(postgres: &Postgres, scale: &DispatchScale) -> Result<()> {
     Ok(())
 }
 
-fn rates(scale: &DispatchScale, ours: &[f64], theirs: &[f64]) -> Result<()> {
+fn rates(scale: &DispatchScale, ours: &Rounds, theirs: &[Rounds], part: &mut Part) -> Result<()> {
     table(
         &format!("{} trivial operations, {} at once", scale.operations, scale.concurrency),
-        &["", "median /s", "least /s"],
+        &["", "median /s", "least /s", "ours ÷ its (medians)", "aim", ""],
     );
-    let (ours, theirs) = (Spread::from_samples(ours)?, Spread::from_samples(theirs)?);
-    for (name, spread) in [("operations of our workers", ours), ("jobs of graphile-worker", theirs)] {
-        row(&[name.to_owned(), format!("{:.0}", spread.median), format!("{:.0}", spread.least)]);
+    let ours = Spread::from_samples(&ours.rates)?;
+    let cells = |name: &str, spread: Spread| {
+        vec![name.to_owned(), format!("{:.0}", spread.median), format!("{:.0}", spread.least)]
+    };
+    part.stated("operations of our workers", format_args!("{:.0} /s", ours.median));
+    let mut own = cells("operations of our workers", ours);
+    own.extend([String::new(), String::new(), String::new()]);
+    row(&own);
+    for ((name, _), rounds) in PEERS.iter().zip(theirs) {
+        let its = Spread::from_samples(&rounds.rates)?;
+        let ratio = ours.median / its.median;
+        let what = format!("operations of our workers ÷ jobs of {name} ({:.0} /s)", its.median);
+        part.least(what, ratio, AIM_RATE, "×");
+        let mut cells = cells(&format!("jobs of {name}"), its);
+        // Less is better there.
+        cells.extend([format!("{ratio:.2}"), format!("≥ {AIM_RATE}"), verdict(AIM_RATE, ratio)]);
+        row(&cells);
     }
-    let ratio = theirs.median / ours.median;
-    line(format_args!(
-        "\nRatio of medians, ours to theirs: {:.2} ({}); aim at least 1.",
-        1.0 / ratio,
-        verdict(ratio, 1.0)
-    ));
     Ok(())
 }
 
-fn latencies(ours: &mut [Duration], theirs: &mut [f64]) {
-    ours.sort_unstable();
-    theirs.sort_unstable_by(f64::total_cmp);
-    let theirs: Vec<Duration> =
-        theirs.iter().map(|millis| Duration::from_secs_f64(millis / 1000.0)).collect();
+fn latencies(ours: Rounds, theirs: [Rounds; 2], part: &mut Part) {
     table("From the write to the start of the work, idle queue", &["", "p50 ms", "p99 ms"]);
-    for (name, times) in [("our workers", &*ours), ("graphile-worker", &theirs)] {
-        let at = |share| format!("{:.1}", percentile(times, share));
-        row(&[name.to_owned(), at(0.5), at(0.99)]);
+    let names = ["our workers"].into_iter().chain(PEERS.map(|(name, _)| name));
+    for (at, (name, rounds)) in names.zip(std::iter::once(ours).chain(theirs)).enumerate() {
+        let mut times: Vec<Duration> =
+            rounds.latencies.iter().map(|millis| Duration::from_secs_f64(millis / 1000.0)).collect();
+        times.sort_unstable();
+        let (half, most) = (percentile(&times, 0.5), percentile(&times, 0.99));
+        row(&[name.to_owned(), format!("{half:.1}"), format!("{most:.1}")]);
+        if at == 0 {
+            part.most("from the write to the start of the work, idle queue, p50", half, PICKUP, "ms");
+            part.stated("the same, p99", format_args!("{most:.1} ms"));
+        } else {
+            part.stated(
+                format_args!("the same of {name}, p50 and p99"),
+                format_args!("{half:.1}, {most:.1} ms"),
+            );
+        }
     }
-    let half = percentile(ours, 0.5);
-    line(format_args!("\nAim: p50 at most {PICKUP} ms: {}.", verdict(half, PICKUP)));
 }
 
 fn rate(operations: usize, seconds: f64) -> f64 {

@@ -20,7 +20,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::UnixListener;
 
 use crate::measure::resident;
-use crate::report::{row, table};
+use crate::report::{Part, row, table};
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ExpositionScale {
@@ -31,15 +31,18 @@ pub(crate) struct ExpositionScale {
     pub(crate) series: usize,
 }
 
-pub(crate) async fn run(scale: &ExpositionScale) -> Result<()> {
+/// Gives the part's table.
+pub(crate) async fn run(scale: &ExpositionScale) -> Result<Part> {
     let (clusters, series) = (scale.clusters, scale.series);
     let title = format!("What the monitor shows, {clusters} clusters with {series} series each");
+    let mut part = Part::new("exposition", title.clone())?;
     table(&title, &["", "CPU", "memory", "size"]);
     let samples = samples(series);
     for detail in [MetricsDetail::All, MetricsDetail::Unhealthy, MetricsDetail::Fleet] {
-        prometheus(detail, clusters, &samples)?;
+        prometheus(detail, clusters, &samples, &mut part)?;
     }
-    statsd(clusters, &samples).await
+    statsd(clusters, &samples, &mut part).await?;
+    Ok(part)
 }
 
 /// As a cluster of some size has them: infos of nodes and machines, alerts, and some states.
@@ -79,7 +82,7 @@ fn emitters(cluster: Statsd, detail: MetricsDetail, registry: &Registry) -> Emit
     Emitters::new(EmitterParts { service, cluster, clock, registry: registry.clone(), detail })
 }
 
-fn prometheus(detail: MetricsDetail, clusters: usize, samples: &[Sample]) -> Result<()> {
+fn prometheus(detail: MetricsDetail, clusters: usize, samples: &[Sample], part: &mut Part) -> Result<()> {
     let own = std::process::id();
     let (before, start) = (resident(own)?, own_cpu());
     let registry = Registry::new();
@@ -90,12 +93,11 @@ fn prometheus(detail: MetricsDetail, clusters: usize, samples: &[Sample]) -> Res
     let took = own_cpu().saturating_sub(start);
     let held = resident(own)?.saturating_sub(before);
     let count = u32::try_from(clusters)?;
-    row(&[
-        format!("{detail:?}: numbers of a look taken in"),
-        format!("{:.1?} a look", took / count),
-        format!("{:.1} KiB a cluster", held as f64 / 1024.0 / f64::from(count)),
-        String::new(),
-    ]);
+    let each = format!("{:.1?} a look", took / count);
+    let held = format!("{:.1} KiB a cluster", held as f64 / 1024.0 / f64::from(count));
+    let what = format!("{detail:?}: numbers of a look taken in");
+    part.stated(&what, format_args!("{each}, {held}"));
+    row(&[what, each, held, String::new()]);
     let (start, before) = (own_cpu(), resident(own)?);
     let (mut bytes, mut largest, mut most) = (0, 0, 0);
     for piece in registry.chunks() {
@@ -103,12 +105,11 @@ fn prometheus(detail: MetricsDetail, clusters: usize, samples: &[Sample]) -> Res
         most = most.max(resident(own)?);
     }
     let took = own_cpu().saturating_sub(start);
-    row(&[
-        format!("{detail:?}: read once"),
-        format!("{took:.1?}"),
-        format!("{:.1} MiB more", most.saturating_sub(before) as f64 / 1_048_576.0),
-        format!("{:.1} MiB in pieces of at most {} KiB", bytes as f64 / 1_048_576.0, largest / 1024),
-    ]);
+    let more = format!("{:.1} MiB more", most.saturating_sub(before) as f64 / 1_048_576.0);
+    let size = format!("{:.1} MiB in pieces of at most {} KiB", bytes as f64 / 1_048_576.0, largest / 1024);
+    let what = format!("{detail:?}: read once");
+    part.stated(&what, format_args!("{took:.1?}, {more}, {size}"));
+    row(&[what, format!("{took:.1?}"), more, size]);
     Ok(())
 }
 
@@ -119,7 +120,7 @@ fn own_cpu() -> Duration {
     Duration::from_secs_f64(seconds.map_or(0.0, |(_, seconds)| *seconds))
 }
 
-async fn statsd(clusters: usize, samples: &[Sample]) -> Result<()> {
+async fn statsd(clusters: usize, samples: &[Sample], part: &mut Part) -> Result<()> {
     let folder = Folder::new("bench-exposition")?;
     let path = folder.path().join("statsd.socket");
     let listener = UnixListener::bind(&path)?;
@@ -160,11 +161,9 @@ async fn statsd(clusters: usize, samples: &[Sample]) -> Result<()> {
     drop(emitters);
     let bytes = reader.await?.context("the reader")?;
     let count = u32::try_from(clusters)?;
-    row(&[
-        "statsd lines and series of a look, with the reader".to_owned(),
-        format!("{:.1?} a look", took / count),
-        String::new(),
-        format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
-    ]);
+    let what = "statsd lines and series of a look, with the reader".to_owned();
+    let each = format!("{:.1?} a look", took / count);
+    part.stated(&what, &each);
+    row(&[what, each, String::new(), format!("{:.1} MiB", bytes as f64 / 1_048_576.0)]);
     Ok(())
 }

@@ -23,7 +23,7 @@ use tests_kit::Folder;
 use tokio::task::JoinSet;
 
 use crate::measure::resident;
-use crate::report::{line, progress, row, table, verdict};
+use crate::report::{Part, line, progress, row, table, verdict};
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const GROUP: &str = "sres";
@@ -53,8 +53,10 @@ pub(crate) struct UseArgs {
     folder: PathBuf,
 }
 
-/// Prints the table.
-pub(crate) async fn run(scale: &GrantScale) -> Result<()> {
+/// Gives the part's table.
+pub(crate) async fn run(scale: &GrantScale) -> Result<Part> {
+    let title = format!("Grants, {} in use of {}", scale.used, scale.stored);
+    let mut part = Part::new("grants", title.clone())?;
     ensure!(scale.used > 0 && scale.stored >= scale.used, "there are no more in use than there are");
     let folder = Folder::new("bench-grants")?;
     folder.write("tokens", "")?;
@@ -62,27 +64,28 @@ pub(crate) async fn run(scale: &GrantScale) -> Result<()> {
     let tokens = fill(&folder, scale).await?;
     folder.write("tokens", tokens.join("\n"))?;
     let full = look(folder.path())?;
-    line(format_args!("\n## Grants, {} in use of {}", scale.used, scale.stored));
-    table("In use", &["", "", "aim", ""]);
+    table(&title, &["", "", "aim", ""]);
     let number =
         |value: &Value, name: &str| value[name].as_f64().with_context(|| format!("no {name}: {value}"));
     let each = number(&full, "bytes")? / 1024.0;
+    part.most("memory of a grant in use", each, MOST, "KiB");
     row(&[
         "memory of a grant in use, KiB".to_owned(),
         format!("{each:.2}"),
         format!("≤ {MOST}"),
         verdict(each, MOST),
     ]);
-    for (what, name) in [("first use, µs", "first"), ("every other use, µs", "again")] {
-        row(&[what.to_owned(), format!("{:.1}", number(&full, name)?), String::new(), String::new()]);
+    for (what, name) in [("first use", "first"), ("every other use", "again")] {
+        let took = format!("{:.1}", number(&full, name)?);
+        part.stated(what, format_args!("{took} µs"));
+        row(&[format!("{what}, µs"), took, String::new(), String::new()]);
     }
-    for (what, seen) in
-        [("start that makes store and keys, ms", &empty), ("start over all of them, ms", &full)]
-    {
+    for (what, seen) in [("start that makes store and keys", &empty), ("start over all of them", &full)] {
         let start = number(seen, "start")?;
-        row(&[what.to_owned(), format!("{start:.1}"), format!("≤ {START}"), verdict(start, START)]);
+        part.most(what, start, START, "ms");
+        row(&[format!("{what}, ms"), format!("{start:.1}"), format!("≤ {START}"), verdict(start, START)]);
     }
-    Ok(())
+    Ok(part)
 }
 
 /// Another process on the same store.

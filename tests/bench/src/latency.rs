@@ -15,7 +15,7 @@ use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use crate::Scale;
 use crate::measure::{Spread, percentile};
 use crate::peers::OBJECT;
-use crate::report;
+use crate::report::{self, Part};
 use crate::requests::World;
 use crate::tls;
 
@@ -31,8 +31,8 @@ struct Load {
     length: Duration,
 }
 
-/// Prints the table.
-pub(crate) async fn run(world: &World, scale: &Scale, rate: f64) -> Result<()> {
+/// Adds the latencies to the table.
+pub(crate) async fn run(world: &World, scale: &Scale, rate: f64, part: &mut Part) -> Result<()> {
     let length = Duration::from_secs(scale.seconds);
     let make = |address: SocketAddr, ca_pem: &str, path: &str, token: &str| -> Result<Load> {
         let request = format!(
@@ -70,6 +70,7 @@ pub(crate) async fn run(world: &World, scale: &Scale, rate: f64) -> Result<()> {
         let (direct, through) = (&samples[at * 2], &samples[at * 2 + 1]);
         let added: Vec<f64> = through.iter().zip(direct).map(|(through, direct)| through - direct).collect();
         let added = Spread::from_samples(&added)?;
+        part.most(format_args!("added at {rate:.0} requests/s, {name}"), added.median, aim, "ms");
         report::row(&[
             name.to_owned(),
             format!("{:.3}", Spread::from_samples(direct)?.median),

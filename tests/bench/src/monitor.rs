@@ -18,7 +18,8 @@ pub(crate) use self::fake_clusters::run as fake_clusters;
 pub(crate) use self::looks::{LookArgs, run as looks};
 use crate::measure::{Spread, cpu, resident};
 use crate::ours::Certificates;
-use crate::{peers, report};
+use crate::peers;
+use crate::report::{self, Part};
 
 /// Looks of 120 CPU seconds, at least.
 const AIM_LOOKS: f64 = 10_000.0;
@@ -136,15 +137,17 @@ fn per_look(value: &Value) -> Result<f64> {
     Ok(float(value, "cpu_seconds")? / float(value, "looks")? * 1000.0)
 }
 
-/// Prints the tables.
-pub(crate) async fn run(scale: &MonitorScale) -> Result<()> {
+/// Gives the part's table.
+pub(crate) async fn run(scale: &MonitorScale) -> Result<Part> {
+    let mut part = Part::new("monitor", "The monitor's looks, beside client-go")?;
     let world = World::start().await?;
-    compare(&world, scale).await?;
-    fleet(scale).await
+    compare(&world, scale, &mut part).await?;
+    fleet(scale, &mut part).await?;
+    Ok(part)
 }
 
 /// CPU of a look, ours and client-go's in turn.
-async fn compare(world: &World, scale: &MonitorScale) -> Result<()> {
+async fn compare(world: &World, scale: &MonitorScale, part: &mut Part) -> Result<()> {
     // The first looks tell what is read; it is what the peer reads.
     world.ours(50, scale.keep, ["--burst", "100"]).await?;
     let counts = world.counts()?;
@@ -189,6 +192,11 @@ async fn compare(world: &World, scale: &MonitorScale) -> Result<()> {
         let spread = Spread::from_samples(&ours[at])?;
         let ratio = spread.median / peer;
         let mine = at == 0;
+        if mine {
+            part.least("looks in 120 CPU seconds", 120_000.0 / spread.median, AIM_LOOKS, "");
+            part.most("CPU of a look ÷ that of the better client-go", ratio, AIM_RATIO, "×");
+        }
+        part.stated(format_args!("CPU of a look, {name}"), format_args!("{:.2} ms", spread.median));
         report::row(&[
             (*name).to_owned(),
             format!("{:.2}", spread.least),
@@ -209,7 +217,7 @@ async fn compare(world: &World, scale: &MonitorScale) -> Result<()> {
 }
 
 /// Every cluster once a minute, at three sizes of the fleet.
-async fn fleet(scale: &MonitorScale) -> Result<()> {
+async fn fleet(scale: &MonitorScale, part: &mut Part) -> Result<()> {
     report::table(
         &format!("Every cluster looked at once a minute, {} connection(s) kept to each", scale.keep),
         &[
@@ -238,6 +246,19 @@ async fn fleet(scale: &MonitorScale) -> Result<()> {
         let (empty, all) = (float(&said, "resident_empty")?, float(&said, "resident")?);
         #[expect(clippy::cast_precision_loss, reason = "a count for people")]
         let each = |bytes: f64| bytes / 1024.0 / clusters as f64;
+        let fleet = format!("{clusters} clusters, one look a minute each, {minutes} min");
+        let lost = float(&said, "missed")? + float(&said, "failed")?;
+        part.most(format_args!("{fleet}: looks missed or failed"), lost, 0.0, "");
+        if clusters == scale.clusters {
+            part.stated(
+                "longest pause between two looks; CPU of a look",
+                format_args!("{:.1} s; {:.2} ms", float(&counts, "longest_seconds")?, per_look(&said)?),
+            );
+            part.stated(
+                "memory with all of them",
+                format_args!("{:.0} MiB, {:.1} KiB a cluster", all / 1_048_576.0, each(all - empty)),
+            );
+        }
         report::row(&[
             clusters.to_string(),
             minutes.to_string(),

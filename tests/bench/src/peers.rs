@@ -147,13 +147,19 @@ backend far
     Peer::start(certificates, name, &mut command, port).await
 }
 
-/// Go's `httputil.ReverseProxy`.
-pub(crate) async fn go(certificates: &Certificates, far: SocketAddr) -> Result<Peer> {
+/// Go's `httputil.ReverseProxy` as it is; or with HTTP/1.1 on both sides, buffers that are used again, and a line of log for
+/// each request.
+pub(crate) async fn go(certificates: &Certificates, far: SocketAddr, tuned: bool) -> Result<Peer> {
     let mut command = Command::new(part("reverseproxy")?);
     command.args(["--listen", "127.0.0.1:0", "--cert", &certificates.cert, "--key", &certificates.key]);
     command.args(["--upstream", &format!("https://{far}"), "--upstream-ca", &certificates.ca]);
+    let name = if tuned { "go-tuned" } else { "go" };
+    if tuned {
+        let log = certificates.folder.path().join("go-access.log");
+        command.args(["--http2=false", "--keep-buffers", "--access-log"]).arg(log);
+    }
     command.env("GOMAXPROCS", "1");
-    let process = Process::start(&certificates.folder, "go", &mut command)?;
+    let process = Process::start(&certificates.folder, name, &mut command)?;
     let address = listening(&process).await?;
     Ok(Peer { address, process })
 }

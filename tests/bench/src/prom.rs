@@ -8,7 +8,7 @@ use tests_kit::{Aro, AroOptions, ControlPlane, FaultyPrometheus, Monitoring, Ses
 
 use crate::Scale;
 use crate::measure::{Spread, resident};
-use crate::report;
+use crate::report::{self, Part};
 
 const AIM_OVERHEAD: f64 = 0.10;
 const AIM_MEMORY_MIB: f64 = 16.0;
@@ -19,8 +19,9 @@ const SAMPLES: u64 = 480_000;
 const CLUSTERS: u32 = 1000;
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Prints the tables.
-pub(crate) async fn run(scale: &Scale) -> Result<()> {
+/// Gives the part's table.
+pub(crate) async fn run(scale: &Scale) -> Result<Part> {
+    let mut part = Part::new("prom", "PromQL through us, beside Prometheus itself")?;
     let plane = ControlPlane::start().await?;
     let monitoring = Monitoring::start(&plane).await?;
     let faulty = FaultyPrometheus::start()?;
@@ -38,10 +39,11 @@ pub(crate) async fn run(scale: &Scale) -> Result<()> {
         aro.import(&service, name, &[]).await?;
     }
     let session = aro.session("sre").await?;
-    range(&aro, &session, &monitoring, scale).await?;
-    suggest(&session, &faulty, scale).await?;
-    fleet(&aro, &session, scale).await?;
-    memory(&aro, &session).await
+    range(&aro, &session, &monitoring, scale, &mut part).await?;
+    suggest(&session, &faulty, scale, &mut part).await?;
+    fleet(&aro, &session, scale, &mut part).await?;
+    memory(&aro, &session, &mut part).await?;
+    Ok(part)
 }
 
 fn resource(name: &str) -> String {
@@ -71,7 +73,13 @@ async fn large(monitoring: &Monitoring) -> Result<String> {
 }
 
 /// Wall time of a large answer: Prometheus itself, through us by address, through us by port-forward.
-async fn range(aro: &Aro, session: &Session, monitoring: &Monitoring, scale: &Scale) -> Result<()> {
+async fn range(
+    aro: &Aro,
+    session: &Session,
+    monitoring: &Monitoring,
+    scale: &Scale,
+    part: &mut Part,
+) -> Result<()> {
     let form = large(monitoring).await?;
     let itself = Session::open("", &monitoring.url(0), None)?;
     let (direct, forwarded) = (tool(aro, session, "direct").await?, tool(aro, session, "forwarded").await?);
@@ -105,6 +113,12 @@ async fn range(aro: &Aro, session: &Session, monitoring: &Monitoring, scale: &Sc
         let spread = Spread::from_samples(times)?;
         let added = spread.median / base.median - 1.0;
         let compared = *name != "Prometheus itself";
+        let answer = format!("a range answer of {} MiB", size >> 20);
+        if compared {
+            part.most(format_args!("{answer}: added by {name}"), added * 100.0, AIM_OVERHEAD * 100.0, "%");
+        } else {
+            part.stated(format_args!("{answer}: {name}"), format_args!("{:.1} ms", spread.median));
+        }
         report::row(&[
             (*name).to_owned(),
             format!("{:.1}", spread.least),
@@ -118,7 +132,7 @@ async fn range(aro: &Aro, session: &Session, monitoring: &Monitoring, scale: &Sc
 }
 
 /// Suggestions among 500,000 names, beside fetching them all.
-async fn suggest(session: &Session, faulty: &FaultyPrometheus, scale: &Scale) -> Result<()> {
+async fn suggest(session: &Session, faulty: &FaultyPrometheus, scale: &Scale, part: &mut Part) -> Result<()> {
     let base = format!("/api/v1/prom{}", resource("names"));
     let itself = Session::open("", &faulty.url("names"), None)?;
     let (mut all, mut warm) = (Vec::new(), Vec::new());
@@ -146,6 +160,11 @@ async fn suggest(session: &Session, faulty: &FaultyPrometheus, scale: &Scale) ->
         ("our answers, names loaded", Spread::from_samples(&warm)?, Some(AIM_SUGGEST_MS)),
     ];
     for (name, spread, aim) in rows {
+        let what = format!("suggestions among 500,000 names: {name}");
+        match aim {
+            Some(aim) => part.most(what, spread.median, aim, "ms"),
+            None => part.stated(what, format_args!("{:.1} ms", spread.median)),
+        }
         report::row(&[
             name.to_owned(),
             format!("{:.1}", spread.least),
@@ -159,7 +178,7 @@ async fn suggest(session: &Session, faulty: &FaultyPrometheus, scale: &Scale) ->
 
 /// One query over every simulated cluster: the first time with a dial, two handshakes and a port-forward for
 /// each, then over kept connections.
-async fn fleet(aro: &Aro, session: &Session, scale: &Scale) -> Result<()> {
+async fn fleet(aro: &Aro, session: &Session, scale: &Scale, part: &mut Part) -> Result<()> {
     let ask = json!({ "query": "sum(up)", "clusters": "source:aro state:succeeded", "aggregate": "sum", "timeout": 5 });
     let before = mebibytes(aro)?;
     let mut times = Vec::new();
@@ -176,6 +195,8 @@ async fn fleet(aro: &Aro, session: &Session, scale: &Scale) -> Result<()> {
     let title = format!("A fleet query over {} clusters, {} answered", end["clusters"], end["answered"]);
     report::table(&title, &["", "ms", "aim", ""]);
     for (name, value) in [("first", first), ("again, median", again.median)] {
+        let what = format!("query over {} clusters, {} answered, {name}", end["clusters"], end["answered"]);
+        part.most(what, value, AIM_FLEET_MS, "ms");
         let aim = format!("≤ {AIM_FLEET_MS}");
         report::row(&[name.to_owned(), format!("{value:.0}"), aim, report::verdict(value, AIM_FLEET_MS)]);
     }
@@ -191,7 +212,7 @@ fn mebibytes(aro: &Aro) -> Result<f64> {
 }
 
 /// The most memory while a gigabyte passes.
-async fn memory(aro: &Aro, session: &Session) -> Result<()> {
+async fn memory(aro: &Aro, session: &Session, part: &mut Part) -> Result<()> {
     let tool = tool(aro, session, "huge").await?;
     let path = format!("{}/prometheus/api/v1/query_range", resource("huge"));
     let form = "query=many&start=1700000000&end=1700014970&step=30";
@@ -206,6 +227,8 @@ async fn memory(aro: &Aro, session: &Session) -> Result<()> {
         }
     };
     ensure!(status == 200, "{status}");
+    let what = format!("an answer of {} MiB: memory above idle", size >> 20);
+    part.most(what, most - before, AIM_MEMORY_MIB, "MiB");
     report::table(&format!("An answer of {} MiB", size >> 20), &["", "MiB above idle", "aim", "", "seconds"]);
     report::row(&[
         "resident memory, most".to_owned(),

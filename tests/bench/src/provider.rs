@@ -11,9 +11,15 @@ use anyhow::{Context as _, Result, ensure};
 use clap::Args;
 
 use crate::measure::{Spread, percentile, resident};
-use crate::report::{line, progress, row, table, verdict};
+use crate::report::{Part, line, progress, row, table, verdict};
 use load::{Load, RequestKind, Target};
 use ours::Provider;
+
+/// Of the peer's PUT and GET a second.
+const AIM_PUT: f64 = 2.0;
+const AIM_GET: f64 = 3.0;
+/// Milliseconds of a page of the list.
+const AIM_PAGE: f64 = 50.0;
 
 /// How much to do.
 #[derive(Debug, Clone, Args)]
@@ -48,9 +54,11 @@ struct Subject {
     memory: Vec<u64>,
 }
 
-/// Prints the tables.
-pub(crate) async fn run(scale: &ProviderScale) -> Result<()> {
+/// Gives the part's table.
+pub(crate) async fn run(scale: &ProviderScale) -> Result<Part> {
     ensure!(scale.rounds > 0 && scale.connections > 0, "nothing to do");
+    let title = format!("PUT and GET of a cluster, TLS, fsync on, {} connections", scale.connections);
+    let mut part = Part::new("provider", title)?;
     progress("starting kube-apiserver with etcd, and ours on SQLite and on PostgreSQL");
     let peer = kubernetes::Peer::start().await?;
     let sqlite = Provider::start(None).await?;
@@ -72,12 +80,12 @@ pub(crate) async fn run(scale: &ProviderScale) -> Result<()> {
             subject.round(round, scale).await?;
         }
     }
-    compared(&subjects)?;
+    compared(&subjects, &mut part)?;
     for (subject, provider) in subjects.iter().skip(1).zip([&sqlite, &on_postgres]) {
-        listed(subject, provider, scale).await?;
-        idle(subject, scale.idle).await?;
+        listed(subject, provider, scale, &mut part).await?;
+        idle(subject, scale.idle, &mut part).await?;
     }
-    Ok(())
+    Ok(part)
 }
 
 impl Subject {
@@ -106,7 +114,7 @@ impl Subject {
     }
 }
 
-fn compared(subjects: &[Subject]) -> Result<()> {
+fn compared(subjects: &[Subject], part: &mut Part) -> Result<()> {
     let title = "PUT and GET of a cluster, TLS, fsync on";
     let columns = ["server", "PUT/s", "p99 ms", "GET/s", "p99 ms", "PUT ÷ its", "GET ÷ its", "aims 2 and 3"];
     table(title, &columns);
@@ -116,19 +124,29 @@ fn compared(subjects: &[Subject]) -> Result<()> {
     for (at, subject) in subjects.iter().enumerate() {
         let (puts, gets) =
             (Spread::from_samples(&subject.puts)?.median, Spread::from_samples(&subject.gets)?.median);
+        let name = subject.target.name();
+        let slow = [&subject.put_times, &subject.get_times].map(|times| percentile(times, 0.99));
         let mut cells = vec![
-            subject.target.name().to_owned(),
+            name.to_owned(),
             format!("{puts:.0}"),
-            format!("{:.1}", percentile(&subject.put_times, 0.99)),
+            format!("{:.1}", slow[0]),
             format!("{gets:.0}"),
-            format!("{:.1}", percentile(&subject.get_times, 0.99)),
+            format!("{:.1}", slow[1]),
         ];
+        part.stated(
+            format_args!("{name}: PUT and GET a second"),
+            format_args!("{puts:.0}, {gets:.0} (p99 {:.0}, {:.0} ms)", slow[0], slow[1]),
+        );
+        if at > 0 {
+            part.least(format_args!("{name}: PUT ÷ kube-apiserver's"), puts / its_puts, AIM_PUT, "×");
+            part.least(format_args!("{name}: GET ÷ kube-apiserver's"), gets / its_gets, AIM_GET, "×");
+        }
         cells.extend(match at {
             0 => Default::default(),
             _ => {
                 // Less is better there: the aim against the measured share.
                 let met = |ours: f64, its: f64, aim: f64| verdict(aim * its, ours);
-                let told = format!("{}, {}", met(puts, its_puts, 2.0), met(gets, its_gets, 3.0));
+                let told = format!("{}, {}", met(puts, its_puts, AIM_PUT), met(gets, its_gets, AIM_GET));
                 [format!("{:.2}", puts / its_puts), format!("{:.2}", gets / its_gets), told]
             }
         });
@@ -146,7 +164,12 @@ fn compared(subjects: &[Subject]) -> Result<()> {
 }
 
 /// Fills one subscription and walks its list.
-async fn listed(subject: &Subject, provider: &Provider, scale: &ProviderScale) -> Result<()> {
+async fn listed(
+    subject: &Subject,
+    provider: &Provider,
+    scale: &ProviderScale,
+    part: &mut Part,
+) -> Result<()> {
     let name = subject.target.name();
     let load = Load { connections: scale.connections, length: Duration::from_millis(500) };
     let filling = provider.filling(scale.clusters)?;
@@ -159,23 +182,28 @@ async fn listed(subject: &Subject, provider: &Provider, scale: &ProviderScale) -
     let title = format!("LIST of {} clusters in pages, {name}", scale.clusters);
     table(&title, &["pages", "median ms", "p99 ms", "aim", "", "MiB before, after"]);
     let worst = percentile(&times, 0.99);
+    part.most(format_args!("{name}: a page of a list of {}, p99", scale.clusters), worst, AIM_PAGE, "ms");
     row(&[
         times.len().to_string(),
         format!("{:.1}", percentile(&times, 0.5)),
         format!("{worst:.1}"),
-        "50 ms".to_owned(),
-        verdict(worst, 50.0),
+        format!("{AIM_PAGE} ms"),
+        verdict(worst, AIM_PAGE),
         format!("{}, {}", before / 1_048_576, resident(subject.pid)? / 1_048_576),
     ]);
     Ok(())
 }
 
 /// Connections that were used once and stay.
-async fn idle(subject: &Subject, count: usize) -> Result<()> {
+async fn idle(subject: &Subject, count: usize, part: &mut Part) -> Result<()> {
     let before = resident(subject.pid)?;
     let open = load::opened(&*subject.target, count).await?;
     let after = resident(subject.pid)?;
     let each = after.saturating_sub(before) / u64::try_from(count.max(1))?;
+    part.stated(
+        format_args!("{}: an idle keep-alive connection (of {count})", subject.target.name()),
+        format_args!("{:.1} KiB", kibibytes(each)),
+    );
     line(format_args!(
         "\n{}: {} idle keep-alive connections: {} MiB before, {} MiB with them, {:.1} KiB each.",
         subject.target.name(),

@@ -25,7 +25,7 @@ use tests_kit::{Folder, Postgres, Process, until};
 use tokio_util::sync::CancellationToken;
 
 use crate::measure::{cpu, resident};
-use crate::report::{line, progress, row, table, verdict};
+use crate::report::{Part, progress, row, table, verdict};
 
 const SUBSCRIPTION: &str = "00000000-0000-0000-0000-00000000000a";
 /// How long a look takes.
@@ -67,9 +67,12 @@ struct Worker {
 /// Name and instant of every look.
 type Inspections = Vec<(String, i64)>;
 
-/// Prints the table.
-pub(crate) async fn run(scale: &RebalanceScale) -> Result<()> {
+/// Gives the part's table.
+pub(crate) async fn run(scale: &RebalanceScale) -> Result<Part> {
     ensure!(scale.faster > 0 && scale.clusters > 0, "nothing to do");
+    let RebalanceScale { clusters, faster } = scale;
+    let title = format!("{clusters} clusters between four processes, {faster} times as fast as the contract");
+    let mut part = Part::new("rebalance", title.clone())?;
     let folder = Folder::new("bench-rebalance")?;
     let postgres = Postgres::start().await?;
     let url = postgres.database().await?;
@@ -98,7 +101,9 @@ pub(crate) async fn run(scale: &RebalanceScale) -> Result<()> {
         .iter()
         .map(|worker| Ok((cpu(worker.process.pid())?, resident(worker.process.pid())?)))
         .collect::<Result<_>>()?;
-    report(scale, &workers, (joined, killed), took, &usage)
+    table(&title, &["", "", "at most", ""]);
+    report(scale, &workers, (joined, killed), took, &usage, &mut part)?;
+    Ok(part)
 }
 
 /// How waits are scaled.
@@ -171,6 +176,7 @@ fn report(
     (joined, killed): (Timestamp, Timestamp),
     took: Duration,
     usage: &[(Duration, u64)],
+    part: &mut Part,
 ) -> Result<()> {
     let faster = f64::from(scale.faster);
     let steady = scale.clusters as f64 / 60.0;
@@ -194,29 +200,25 @@ fn report(
     let share = fourth.values().filter(|at| **at < killed.millis());
     let last = share.max().map_or(0, |at| at - joined.millis()) as f64 / 1000.0 * faster;
     let gap = longest_gap(workers)? * faster;
-    line(format_args!(
-        "\n## {} clusters between four processes, {faster} times as fast as the contract",
-        scale.clusters
-    ));
-    table("Rebalance", &["", "", "at most", ""]);
-    let told = |what: &str, value: f64, aim: f64| {
-        row(&[what.to_owned(), format!("{value:.1}"), format!("{aim}"), verdict(value, aim)]);
+    let mut told = |what: &str, value: f64, aim: f64, unit: &str| {
+        part.most(what, value, aim, unit);
+        row(&[format!("{what}, {unit}"), format!("{value:.1}"), format!("{aim}"), verdict(value, aim)]);
     };
     // The interval itself comes on top of what the handover takes.
-    told("one joins: it looked at each of its clusters after, s", last, JOIN + 60.0);
-    told("one is killed: each cluster looked at again after, s", took.as_secs_f64() * faster, GAP + 60.0);
-    told("longest time between two looks at a cluster, s", gap, GAP + 60.0);
-    told("looks of the busiest second beside the steady load, while one joins", burst(joined, killed), 2.0);
-    told("the same, after one was killed", burst(killed, SystemClock.now()), 2.0);
+    told("one joins: it looked at each of its clusters after", last, JOIN + 60.0, "s");
+    told("one is killed: each cluster looked at again after", took.as_secs_f64() * faster, GAP + 60.0, "s");
+    told("longest time between two looks at a cluster", gap, GAP + 60.0, "s");
+    told("looks of the busiest second ÷ the steady load, while one joins", burst(joined, killed), 2.0, "×");
+    told("the same, after one was killed", burst(killed, SystemClock.now()), 2.0, "×");
     let memory = usage.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0) as f64 / 1_048_576.0;
     let busy = usage.iter().map(|(busy, _)| busy.as_secs_f64()).sum::<f64>();
-    row(&["memory of a process, MiB".to_owned(), format!("{memory:.0}"), String::new(), String::new()]);
-    row(&[
-        "CPU of three processes over the whole run, s".to_owned(),
-        format!("{busy:.1}"),
-        String::new(),
-        String::new(),
-    ]);
+    for (what, figure) in [
+        ("memory of a process", format!("{memory:.0} MiB")),
+        ("CPU of three processes over the whole run", format!("{busy:.1} s")),
+    ] {
+        part.stated(what, &figure);
+        row(&[what.to_owned(), figure, String::new(), String::new()]);
+    }
     Ok(())
 }
 

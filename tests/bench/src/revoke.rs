@@ -7,14 +7,17 @@ use serde_json::Value;
 
 use crate::measure::micros;
 use crate::ours::{Certificates, Ours};
-use crate::{Scale, report, watches};
+use crate::report::{self, Part};
+use crate::{Scale, watches};
 
 /// On one replica.
 const AIM_MILLIS: f64 = 100.0;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Prints the table.
-pub(crate) async fn run(scale: &Scale) -> Result<()> {
+/// Gives the part's table.
+pub(crate) async fn run(scale: &Scale) -> Result<Part> {
+    let title = format!("One revocation, {} open watches on connections of their own", scale.revoked);
+    let mut part = Part::new("revoke", title)?;
     report::table(
         &format!("One revocation, {} open watches of the grant on connections of their own", scale.revoked),
         &[
@@ -29,12 +32,12 @@ pub(crate) async fn run(scale: &Scale) -> Result<()> {
         ],
     );
     for http2 in [true, false] {
-        measure_revocation(scale.revoked, http2).await?;
+        measure_revocation(scale.revoked, http2, &mut part).await?;
     }
-    Ok(())
+    Ok(part)
 }
 
-async fn measure_revocation(count: usize, http2: bool) -> Result<()> {
+async fn measure_revocation(count: usize, http2: bool, part: &mut Part) -> Result<()> {
     let certificates = Certificates::new()?;
     let (_far, address) = watches::far(&certificates).await?;
     let ours = Ours::start(address, &certificates.ca_pem, "sre", "read").await?;
@@ -51,8 +54,11 @@ async fn measure_revocation(count: usize, http2: bool) -> Result<()> {
     let at = |share: usize| ended.get((ended.len() * share / 100).min(ended.len() - 1)).copied().unwrap_or(0);
     let last = after(at(100));
     let millis = |value: f64| format!("{value:.0} ms");
+    let spoken = if http2 { "HTTP/2" } else { "HTTP/1.1" };
+    let half = after(at(50));
+    part.most(format_args!("the last has ended, {spoken} (half: {half:.0} ms)"), last, AIM_MILLIS, "ms");
     report::row(&[
-        if http2 { "HTTP/2" } else { "HTTP/1.1" }.to_owned(),
+        spoken.to_owned(),
         millis(after(at(0))),
         millis(after(at(50))),
         millis(after(at(99))),

@@ -23,6 +23,7 @@ use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
 
 use crate::ours::Certificates;
+use crate::report::Part;
 use crate::watches;
 use hosts::Hosts;
 use site::{Environment, Site};
@@ -51,7 +52,7 @@ pub(crate) struct SshScale {
     /// Keys pressed on each way
     #[arg(long, default_value_t = 500)]
     keys: usize,
-    /// Only these parts
+    /// Only these sections
     #[arg(long, value_delimiter = ',')]
     only: Vec<Section>,
 }
@@ -72,7 +73,14 @@ impl Default for SshScale {
     }
 }
 
-/// A part of the benchmark.
+impl SshScale {
+    /// Whether nothing is left out.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.only.is_empty()
+    }
+}
+
+/// A section of the benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Section {
     /// Memory of idle sessions
@@ -89,10 +97,11 @@ enum Section {
     Recorded,
 }
 
-/// Prints the tables.
-pub(crate) async fn run(scale: &SshScale) -> Result<()> {
+/// Gives the part's table.
+pub(crate) async fn run(scale: &SshScale) -> Result<Part> {
     ensure!(scale.rounds > 0 && scale.setups > 0 && scale.keys > 0, "nothing to do");
-    let wants = |part: Section| scale.only.is_empty() || scale.only.contains(&part);
+    let mut part = Part::new("ssh", "Shells through the bastion, beside OpenSSH's ProxyJump")?;
+    let wants = |section: Section| scale.only.is_empty() || scale.only.contains(&section);
     let certificates = Certificates::new()?;
     let (_far, far) = watches::far(&certificates).await?;
     let hosts = Hosts::start().await?;
@@ -101,28 +110,28 @@ pub(crate) async fn run(scale: &SshScale) -> Result<()> {
     let plain = Site::start(&around, "aro", &[]).await?;
     if wants(Section::Idle) {
         // First, while its heap has seen nothing else.
-        sessions::idle(&plain, &scale.idle).await?;
+        sessions::idle(&plain, &scale.idle, &mut part).await?;
     }
     if wants(Section::Bulk) {
         let modern = Site::start(&around, "aro-gcm", &[("ARO_SSH__MODERN_MACHINES", "true")]).await?;
-        bulk::run(&hosts, &plain, &modern, scale).await?;
+        bulk::run(&hosts, &plain, &modern, scale, &mut part).await?;
     }
     if wants(Section::Setup) {
-        setup::run(&hosts, &plain, scale.setups).await?;
+        setup::run(&hosts, &plain, scale.setups, &mut part).await?;
     }
     if wants(Section::Echo) {
-        echo::run(&hosts, &plain, scale.keys).await?;
+        echo::run(&hosts, &plain, scale.keys, &mut part).await?;
     }
     if wants(Section::Busy) || wants(Section::Recorded) {
         let place = hosts.folder.path().join("recordings").display().to_string();
         let env = [("ARO_RECORDING__POLICY", "required"), ("ARO_RECORDING__FOLDER", place.as_str())];
         let recording = Site::start(&around, "aro-recording", &env).await?;
         if wants(Section::Busy) {
-            sessions::busy(&recording, scale.busy, scale.seconds).await?;
+            sessions::busy(&recording, scale.busy, scale.seconds, &mut part).await?;
         }
         if wants(Section::Recorded) {
-            recorded::run(&plain, &recording, scale).await?;
+            recorded::run(&plain, &recording, scale, &mut part).await?;
         }
     }
-    Ok(())
+    Ok(part)
 }

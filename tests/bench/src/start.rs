@@ -13,7 +13,7 @@ use tests_kit::{Aro, AroOptions, Folder, Process, binary, free_port};
 
 use crate::Scale;
 use crate::measure::{Spread, resident};
-use crate::report;
+use crate::report::{self, Part};
 
 const AIM_READY_MS: f64 = 150.0;
 const AIM_IDLE_MIB: f64 = 30.0;
@@ -33,8 +33,9 @@ struct ServeFolder {
     admin: String,
 }
 
-/// Prints the table.
-pub(crate) async fn run(scale: &Scale) -> Result<()> {
+/// Gives the part's table.
+pub(crate) async fn run(scale: &Scale) -> Result<Part> {
+    let mut part = Part::new("start", "`aro serve`: time to readiness, memory when idle, size")?;
     let dev = Aro::start(AroOptions { clusters: 1, ..AroOptions::default() }).await?;
     let (mut first, mut again, mut idle) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..STARTS.max(scale.rounds) {
@@ -55,26 +56,28 @@ pub(crate) async fn run(scale: &Scale) -> Result<()> {
     let size = std::fs::metadata(binary("aro")?)?.len() as f64 / 1e6;
     report::table("`aro serve`", &["", "least", "median", "aim", ""]);
     let rows = [
-        ("ready, empty folder, ms", Spread::from_samples(&first)?, AIM_READY_MS),
-        ("ready, folder in use, ms", Spread::from_samples(&again)?, AIM_READY_MS),
-        ("resident after 5 s without a request, MiB", Spread::from_samples(&idle)?, AIM_IDLE_MIB),
-        ("size of `aro`, stripped, MB", Spread::from_samples(&[size])?, AIM_SIZE_MB),
+        ("ready, empty folder", "ms", Spread::from_samples(&first)?, AIM_READY_MS),
+        ("ready, folder in use", "ms", Spread::from_samples(&again)?, AIM_READY_MS),
+        ("resident after 5 s without a request", "MiB", Spread::from_samples(&idle)?, AIM_IDLE_MIB),
+        ("size of `aro`, stripped", "MB", Spread::from_samples(&[size])?, AIM_SIZE_MB),
         (
-            "`aro credential` with a token at hand, ms",
+            "`aro credential` with a token at hand",
+            "ms",
             Spread::from_samples(&cached_token()?)?,
             AIM_CACHED_TOKEN_MS,
         ),
     ];
-    for (name, spread, aim) in rows {
+    for (name, unit, spread, aim) in rows {
         report::row(&[
-            name.to_owned(),
+            format!("{name}, {unit}"),
             format!("{:.1}", spread.least),
             format!("{:.1}", spread.median),
             format!("≤ {aim}"),
             report::verdict(spread.median, aim),
         ]);
+        part.most(name, spread.median, aim, unit);
     }
-    Ok(())
+    Ok(part)
 }
 
 /// From `exec` to its end, milliseconds: kubectl waits for it at every call.

@@ -14,7 +14,7 @@ use crate::Scale;
 use crate::fake_api_server::CHUNK;
 use crate::measure::{Spread, cpu};
 use crate::ours::{Certificates, Ours};
-use crate::report;
+use crate::report::{self, Part};
 use crate::{peers, tls, watches};
 
 const AIM: f64 = 1.0;
@@ -40,8 +40,10 @@ pub(crate) enum Direction {
     Framed,
 }
 
-/// Prints the table.
-pub(crate) async fn run(scale: &Scale) -> Result<()> {
+/// Gives the part's table.
+pub(crate) async fn run(scale: &Scale) -> Result<Part> {
+    let title = format!("An exec-like stream of {} MiB, TLS on both legs", scale.mebibytes);
+    let mut part = Part::new("stream", title)?;
     let certificates = Certificates::new()?;
     let (_far, far) = watches::far(&certificates).await?;
     let haproxy = peers::haproxy(&certificates, far, true).await?;
@@ -69,9 +71,9 @@ pub(crate) async fn run(scale: &Scale) -> Result<()> {
         &["direction", "proxy", "least, s/GB", "median, s/GB", "MB/s", "ours ÷ its (medians)", "aim", ""],
     );
     for (name, direction) in [("to the cluster", Direction::Up), ("from the cluster", Direction::Down)] {
-        compare(&subjects, name, direction, scale).await?;
+        compare(&subjects, name, direction, scale, &mut part).await?;
     }
-    Ok(())
+    Ok(part)
 }
 
 async fn compare(
@@ -79,6 +81,7 @@ async fn compare(
     direction_name: &str,
     direction: Direction,
     scale: &Scale,
+    part: &mut Part,
 ) -> Result<()> {
     let bytes = scale.mebibytes * 1_048_576;
     #[expect(clippy::cast_precision_loss, reason = "gigabytes for people")]
@@ -116,6 +119,9 @@ async fn compare(
         });
         report::row(&cells);
     }
+    let ours = Spread::from_samples(&costs[0])?.median;
+    let what = format!("{direction_name}: CPU time ({ours:.3} s/GB) ÷ HAProxy's");
+    part.most(what, ratio, AIM, "×");
     Ok(())
 }
 

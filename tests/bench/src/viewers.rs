@@ -7,10 +7,18 @@ use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use tests_kit::{Aro, AroOptions, Events, Session};
 
 use crate::measure::{cpu, resident};
-use crate::report;
+use crate::report::{self, Part};
 
 const VIEWERS: usize = 500;
 const CLUSTERS: usize = 50;
+/// What the part's table has of it.
+const SHOWN: [&str; 5] = [
+    "watches",
+    "resident with all",
+    "per page, with its share of the watches",
+    "opened in",
+    "CPU while open",
+];
 /// How long the pages are only held open.
 const HELD: Duration = Duration::from_secs(60);
 
@@ -39,8 +47,10 @@ fn mib(bytes: u64) -> f64 {
     bytes as f64 / 1_048_576.0
 }
 
-/// Prints the table.
-pub(crate) async fn run() -> Result<()> {
+/// Gives the part's table.
+pub(crate) async fn run() -> Result<Part> {
+    let mut part =
+        Part::new("viewers", format!("{VIEWERS} pages that follow {CLUSTERS} simulated clusters"))?;
     let clusters = 150;
     let aro = Aro::start(AroOptions { clusters, env: many(), ..AroOptions::default() }).await?;
     let session = aro.session("sre").await?;
@@ -94,7 +104,12 @@ pub(crate) async fn run() -> Result<()> {
         ),
         &["", "value"],
     );
-    let row = |what: &str, value: String| report::row(&[what.to_owned(), value]);
+    let mut row = |what: &str, value: String| {
+        if SHOWN.contains(&what) {
+            part.stated(what, &value);
+        }
+        report::row(&[what.to_owned(), value]);
+    };
     row("pages open", format!("{:.0}", sum(&told, "aro_live_pages")));
     row("clusters watched", format!("{watched:.0}"));
     row("watches", format!("{watches:.0}"));
@@ -112,5 +127,5 @@ pub(crate) async fn run() -> Result<()> {
     row("requests to clusters", format!("{:.0}", sum(&told, "aro_cluster_budget_taken_total")));
     ensure!(watched <= CLUSTERS as f64, "{watched} clusters are watched");
     drop(pages);
-    Ok(())
+    Ok(part)
 }

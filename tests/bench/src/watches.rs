@@ -12,7 +12,7 @@ use crate::Scale;
 use crate::measure::{cpu, resident};
 use crate::ours::{Certificates, Ours};
 use crate::peers;
-use crate::report;
+use crate::report::{self, Part};
 
 const AIM_KIB: f64 = 20.0;
 /// Handshakes of all, on two busy cores.
@@ -28,8 +28,9 @@ pub(crate) async fn far(certificates: &Certificates) -> Result<(Process, SocketA
     Ok((process, address))
 }
 
-/// Prints the table.
-pub(crate) async fn run(scale: &Scale) -> Result<()> {
+/// Gives the part's table.
+pub(crate) async fn run(scale: &Scale) -> Result<Part> {
+    let mut part = Part::new("watches", format!("{} idle watches, a TLS connection each", scale.watches))?;
     report::table(
         &format!(
             "{} idle watches, each on a TLS connection of its own; the cluster allows 100 streams a connection",
@@ -49,12 +50,12 @@ pub(crate) async fn run(scale: &Scale) -> Result<()> {
         ],
     );
     for http2 in [true, false] {
-        measure_watches(scale.watches, http2).await?;
+        measure_watches(scale.watches, http2, &mut part).await?;
     }
-    Ok(())
+    Ok(part)
 }
 
-async fn measure_watches(count: usize, http2: bool) -> Result<()> {
+async fn measure_watches(count: usize, http2: bool, part: &mut Part) -> Result<()> {
     let certificates = Certificates::new()?;
     let (_far, address) = far(&certificates).await?;
     let ours = Ours::start(address, &certificates.ca_pem, "sre", "read").await?;
@@ -76,8 +77,11 @@ async fn measure_watches(count: usize, http2: bool) -> Result<()> {
     );
     #[expect(clippy::cast_precision_loss, reason = "thousands")]
     let per_open = used.as_secs_f64() * 1e6 / count as f64;
+    let spoken = if http2 { "HTTP/2" } else { "HTTP/1.1" };
+    let what = format!("memory of a watch, {spoken} ({per_open:.0} µs of CPU to open it)");
+    part.most(what, each, AIM_KIB, "KiB");
     report::row(&[
-        if http2 { "HTTP/2" } else { "HTTP/1.1" }.to_owned(),
+        spoken.to_owned(),
         count.to_string(),
         mib(before),
         mib(with),

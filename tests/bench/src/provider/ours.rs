@@ -55,8 +55,7 @@ impl Provider {
             set("ARO_STORE__KIND", "postgres".to_owned());
             set("ARO_STORE__URL_FILE", folder.path().join("database").display().to_string());
         }
-        let options = AroOptions { clusters: 1, env, log: "warn".to_owned(), ..AroOptions::default() };
-        let aro = Aro::start(options).await?;
+        let aro = Aro::start(AroOptions { clusters: 1, env, ..AroOptions::default() }).await?;
         let url: url::Url = aro.dev.rp_url.parse()?;
         // Without the comparison of answers: it is the server that is measured.
         let client =

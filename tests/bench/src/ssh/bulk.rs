@@ -8,7 +8,7 @@ use super::SshScale;
 use super::hosts::{CIPHER, Client, Hosts, JUMP, SharedConnection};
 use super::site::{OPENSSH, Site};
 use crate::measure::{Spread, cpu, tree_cpu};
-use crate::report;
+use crate::report::{self, Part};
 
 /// Of its throughput.
 const AIM_SPEED: f64 = 0.9;
@@ -45,8 +45,14 @@ impl Proxy {
     }
 }
 
-/// Prints the table.
-pub(crate) async fn run(hosts: &Hosts, plain: &Site, modern: &Site, scale: &SshScale) -> Result<()> {
+/// By all three ways, in both directions.
+pub(crate) async fn run(
+    hosts: &Hosts,
+    plain: &Site,
+    modern: &Site,
+    scale: &SshScale,
+    part: &mut Part,
+) -> Result<()> {
     let (first, second) = (plain.pass(OPENSSH).await?, modern.pass(OPENSSH).await?);
     let client = hosts.client(&[&first, &second])?;
     report::table(
@@ -79,7 +85,7 @@ pub(crate) async fn run(hosts: &Hosts, plain: &Site, modern: &Site, scale: &SshS
         for way in &mut ways {
             (way.costs, way.speeds) = (Vec::new(), Vec::new());
         }
-        compare(&client, &mut ways, title, up, scale).await?;
+        compare(&client, &mut ways, (title, up), scale, part).await?;
     }
     Ok(())
 }
@@ -87,9 +93,9 @@ pub(crate) async fn run(hosts: &Hosts, plain: &Site, modern: &Site, scale: &SshS
 async fn compare(
     client: &Client,
     ways: &mut [Route<'_>],
-    title: &str,
-    up: bool,
+    (title, up): (&str, bool),
     scale: &SshScale,
+    part: &mut Part,
 ) -> Result<()> {
     let bytes = scale.mebibytes * 1_048_576;
     #[expect(clippy::cast_precision_loss, reason = "gigabytes for people")]
@@ -127,6 +133,14 @@ async fn compare(
             format!("{speed:.0}"),
         ];
         let (faster, dearer) = (speed / its_speed, cost.median / its_cost);
+        let told = format!("{title}, {}", way.shown);
+        if at > 0 {
+            part.least(format_args!("{told}: MB/s ÷ the jump host's"), faster, AIM_SPEED, "×");
+            part.most(format_args!("{told}: CPU time ÷ the jump host's"), dearer, AIM_CPU, "×");
+        } else {
+            let figure = format!("{speed:.0} MB/s, {:.2} s/GB", cost.median);
+            part.stated(told, figure);
+        }
         cells.extend(match at {
             0 => Default::default(),
             _ => [

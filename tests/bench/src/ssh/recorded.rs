@@ -9,7 +9,7 @@ use tests_kit::{kubeconfig_server, kubeconfig_token};
 use super::SshScale;
 use super::site::Site;
 use crate::measure::{Spread, cpu};
-use crate::report;
+use crate::report::{self, Part};
 use crate::stream::{Direction, Subject, open, pass};
 
 /// Of what it takes unrecorded.
@@ -38,8 +38,8 @@ impl ParsedKubeconfig {
     }
 }
 
-/// Prints the table.
-pub(crate) async fn run(plain: &Site, recording: &Site, scale: &SshScale) -> Result<()> {
+/// Both in turns.
+pub(crate) async fn run(plain: &Site, recording: &Site, scale: &SshScale, part: &mut Part) -> Result<()> {
     let taken = [ParsedKubeconfig::fetch(plain).await?, ParsedKubeconfig::fetch(recording).await?];
     let names = ["not recorded", "recorded"];
     let subjects: Vec<Subject<'_>> = taken
@@ -78,6 +78,7 @@ pub(crate) async fn run(plain: &Site, recording: &Site, scale: &SshScale) -> Res
         &["", "least, s/GB", "median, s/GB", "MB/s", "recorded ÷ not (medians)", "aim", ""],
     );
     let ratio = Spread::from_samples(&costs[1])?.median / Spread::from_samples(&costs[0])?.median;
+    part.most("CPU time of a recorded GB ÷ an unrecorded one", ratio, AIM, "×");
     for (at, name) in names.iter().enumerate() {
         let cost = Spread::from_samples(&costs[at])?;
         let mut cells = vec![

@@ -9,7 +9,7 @@ use tests_kit::Process;
 
 use super::site::{BastionAccess, LIBRARY, Site};
 use crate::measure::{cpu, resident};
-use crate::report;
+use crate::report::{self, Part};
 
 const AIM_IDLE_KIB: f64 = 300.0;
 const AIM_BUSY_MIB: f64 = 1.0;
@@ -20,8 +20,8 @@ const WARM: usize = 20;
 /// How often memory is looked at.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Prints the table of sessions that say nothing.
-pub(crate) async fn idle(site: &Site, counts: &[usize]) -> Result<()> {
+/// Sessions that say nothing.
+pub(crate) async fn idle(site: &Site, counts: &[usize], part: &mut Part) -> Result<()> {
     let pass = site.pass(LIBRARY).await?;
     drop(open(site, &pass, "warm", WARM, None).await?);
     site.empty().await?;
@@ -48,6 +48,7 @@ pub(crate) async fn idle(site: &Site, counts: &[usize]) -> Result<()> {
         let with = resident(site.pid())?;
         is_there(site, there).await?;
         let each = kibibytes(with.saturating_sub(before)) / float(there);
+        part.most(format_args!("memory of an idle session, of {there}"), each, AIM_IDLE_KIB, "KiB");
         report::row(&[
             there.to_string(),
             mebibytes(before),
@@ -65,8 +66,8 @@ pub(crate) async fn idle(site: &Site, counts: &[usize]) -> Result<()> {
     Ok(())
 }
 
-/// Prints the table of recorded sessions whose program writes without a pause.
-pub(crate) async fn busy(site: &Site, count: usize, seconds: u64) -> Result<()> {
+/// Recorded sessions whose program writes without a pause.
+pub(crate) async fn busy(site: &Site, count: usize, seconds: u64, part: &mut Part) -> Result<()> {
     let pass = site.pass(LIBRARY).await?;
     drop(open(site, &pass, "warm", WARM, None).await?);
     site.empty().await?;
@@ -82,6 +83,7 @@ pub(crate) async fn busy(site: &Site, count: usize, seconds: u64) -> Result<()> 
     drop(clients);
     site.empty().await?;
     let each = kibibytes(most.saturating_sub(before)) / 1024.0 / float(count);
+    part.most(format_args!("memory of a recorded busy session, of {count}"), each, AIM_BUSY_MIB, "MiB");
     report::table(
         &format!("{count} recorded commands that write text without a pause, {seconds} s"),
         &["resident before", "at most", "per session", "aim", "", "recorded", "resident after all left"],
