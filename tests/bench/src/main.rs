@@ -262,3 +262,20 @@ async fn requests_and_latency(scale: &Scale) -> Result<Part> {
     latency::run(&world, scale, capacity / 2.0, &mut part).await?;
     Ok(part)
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn a_document_gets_whole_tables_only() {
+        Cli::command().debug_assert();
+        let whole = |words: &str| Cli::parse_from(words.split(' ')).what.is_whole();
+        assert!(whole("bench ssh --into performance.md"));
+        assert!(whole("bench --into performance.md audit --entries 9"));
+        assert!(!whole("bench ssh --only bulk"));
+        assert!(!whole("bench audit --store sqlite"));
+    }
+}
