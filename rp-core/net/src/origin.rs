@@ -105,7 +105,11 @@ async fn read_text<S: AsyncRead + Unpin>(stream: &mut S, head: &mut Vec<u8>) -> 
         }
         head.push(stream.read_u8().await?);
     }
-    Ok(())
+    if head.ends_with(b"\r\n") {
+        Ok(())
+    } else {
+        Err(refused("the PROXY protocol header does not end with CRLF"))
+    }
 }
 
 fn text_origin(header: &v1::Header<'_>) -> Option<SocketAddr> {
@@ -180,7 +184,14 @@ mod tests {
     async fn what_is_no_header_is_refused() {
         let long = binary(1, 0x11, &[0; 4000]);
         let endless = [&b"PROXY TCP4 "[..], &[b'1'; 300]].concat();
-        for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"PROXY TCP4 x y z\r\n", b"PROXY", &long, &endless] {
+        for bytes in [
+            &b"GET / HTTP/1.1\r\n\r\n"[..],
+            b"PROXY TCP4 x y z\r\n",
+            b"PROXY UNKNOWN \n",
+            b"PROXY",
+            &long,
+            &endless,
+        ] {
             assert!(read(bytes).await.0.is_err(), "{:?}", String::from_utf8_lossy(bytes));
         }
     }

@@ -31,7 +31,9 @@ fn write(node: &Node, level: usize, out: &mut String) {
             list(&format!("{pad}{op}{}(", Grouping(group)), args, level, &format!("{pad})"), out);
         }
         Expr::Binary(binary) => {
-            write(&binary.left, level + 1, out);
+            // What is long to the left is no deeper: else the blanks of a long sum were many times its text.
+            let deeper = usize::from(!matches!(binary.left.expr, Expr::Binary(_)));
+            write(&binary.left, level + deeper, out);
             let _ = write!(out, "\n{pad}{}\n", Operator(binary));
             write(&binary.right, level + 1, out);
         }

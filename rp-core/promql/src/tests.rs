@@ -117,6 +117,10 @@ fn breaks_long_lines() {
     let broken = pretty(&parse(&long).unwrap());
     assert!(broken.lines().count() > 3 && broken.lines().all(|line| line.len() <= 110), "{broken}");
     assert_eq!(round(&broken), round(&long));
+    let sum = format!("1{}", " + 1".repeat(400));
+    let broken = pretty(&parse(&sum).unwrap());
+    assert!(broken.len() < 2 * sum.len(), "{} bytes of {}", broken.len(), sum.len());
+    assert_eq!(round(&broken), sum);
 }
 
 proptest! {

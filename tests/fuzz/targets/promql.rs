@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rp_promql::{explain, parse, pretty};
+use rp_promql::{MOST_QUERY, explain, parse, pretty};
 
 fuzz_target!(|data: &[u8]| {
     let Ok(text) = std::str::from_utf8(data) else { return };
@@ -17,6 +17,9 @@ fuzz_target!(|data: &[u8]| {
     let again = parse(&printed).unwrap_or_else(|error| panic!("{printed:?}: {error}"));
     assert_eq!(again.to_string(), printed);
     let broken = pretty(&node);
+    if broken.len() > MOST_QUERY {
+        return; // Arguments deep inside have many blanks before them.
+    }
     let again = parse(&broken).unwrap_or_else(|error| panic!("{broken:?}: {error}"));
     assert_eq!(again.to_string(), printed, "{broken}");
     let told = explain(text).unwrap_or_else(|error| panic!("{error}"));
