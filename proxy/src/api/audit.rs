@@ -11,6 +11,7 @@ use rp_documents::{Actor, Entry, Outcome, Phase, Side};
 
 use super::body_error::BodyError;
 use super::request::Classified;
+use super::session_kind::{SessionKind, session_kind};
 
 /// How early an entry must be durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +28,10 @@ pub(super) fn weight(request: &Classified, upgrade: bool) -> Weight {
     let sensitive = matches!(request.subresource.as_str(), "log" | "proxy")
         || credentials::carried_by(&request.group, &request.resource, &request.subresource);
     let review = request.resource.starts_with("selfsubject") && request.verb == "create";
-    if upgrade || request.odd || sensitive || !(reads || review) { Weight::Heavy } else { Weight::Light }
+    // Also one that is asked for without an upgrade.
+    let session = session_kind(request, upgrade) != SessionKind::Answer;
+    let heavy = upgrade || request.odd || sensitive || session || !(reads || review);
+    if heavy { Weight::Heavy } else { Weight::Light }
 }
 
 /// The entry of a request, but for how it ended.
