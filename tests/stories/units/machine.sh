@@ -11,16 +11,16 @@ folder=$1 aro=$2 deploy=$3
 
 # systemd keeps each service in a control group, here below one of our own. A process outside it removes it when all is over.
 if [ "${4:-}" != inside ]; then
-  mkdir "$folder/groups" "$folder/layer"
-  mount -t cgroup2 groups "$folder/groups"
-  parent=$folder/groups$(sed -n 's/^0:://p' /proc/self/cgroup)
+  mkdir "$folder/layer"
+  mount -t cgroup2 groups /sys/fs/cgroup
+  parent=/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)
   group=$parent/aro-machine-$$
   mkdir "$group"
   echo $$ > "$group/cgroup.procs"
   (setsid bash -c '
     echo $$ > "$1/cgroup.procs"
     while grep -q "populated 1" "$2/cgroup.events"; do sleep 0.2; done
-    until find "$2" -depth -type d -exec rmdir {} +; do sleep 0.2; done
+    for _ in {1..50}; do find "$2" -depth -type d -exec rmdir {} + && break; sleep 0.2; done
     ' remove "$parent" "$group" < /dev/null > /dev/null 2>&1 &)
   exec unshare --mount --propagation private --pid --fork --kill-child --ipc --uts --cgroup --net bash "$0" "$@" inside
 fi
