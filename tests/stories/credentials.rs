@@ -175,7 +175,7 @@ async fn credentials_in_config_maps_are_withheld_from_who_may_only_read() -> Res
         ("application/cbor", format!("{map}/held")),
         (table, format!("{map}?includeObject=Object")),
         ("application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", map.clone()),
-        ("*/*", format!("/api/v1/configmaps?labelSelector=of%3Dthe-story")),
+        ("*/*", "/api/v1/configmaps?labelSelector=of%3Dthe-story".to_owned()),
         ("*/*", format!("/api/v1/watch/namespaces/{NAMESPACE}/configmaps?timeoutSeconds=1")),
         ("*/*", format!("{map}?watch=1&timeoutSeconds=1&allowWatchBookmarks=true")),
     ] {

@@ -26,8 +26,8 @@ pub struct Classified {
     pub odd: bool,
     pub watch: bool,
     pub follow: bool,
-    /// What follows the subresource, byte for byte from its slash on: the path that a proxied server gets. Of a request
-    /// that could be read in two ways, the whole path.
+    /// What follows the subresource, byte for byte from its slash on, such as the path that a proxied server gets. Of a
+    /// request that could be read in two ways, the whole path.
     pub tail: String,
     /// A legacy `/proxy/` prefix stands before the resource.
     pub legacy_proxy: bool,
@@ -96,8 +96,10 @@ pub fn classify(method: &Method, path: &str, query: Option<&str>) -> Classified 
     if found.odd {
         found.hides_session = hides_session(&decoded);
         found.tail = visible(path.as_bytes(), MOST_PATH);
-    } else if found.subresource == "proxy" {
-        // Not what follows other subresources: webhooks of build configs have their secret there.
+    } else if found.subresource == "proxy"
+        || beyond > 0 && !found.subresource.eq_ignore_ascii_case("webhooks")
+    {
+        // Webhooks of build configs have their secret there.
         let before = segments.len() - beyond;
         let tail =
             path.match_indices('/').nth(before).map_or("", |(at, _)| path.get(at..).unwrap_or_default());
@@ -360,6 +362,12 @@ mod tests {
             ("/api/v1/namespaces/a/pods/b/proxy/", "/"),
             ("/api/v1/proxy/nodes/n/run/a", "/run/a"),
             ("/api/v1/proxy/namespaces/a/pods/b/x", "/x"),
+            // The port of a machine's port-forward.
+            (
+                "/apis/subresources.kubevirt.io/v1/namespaces/a/virtualmachineinstances/b/portforward/22",
+                "/22",
+            ),
+            ("/api/v1/pods/", ""),
             // Its secret.
             ("/apis/build.openshift.io/v1/namespaces/a/buildconfigs/b/webhooks/hush/generic", ""),
             ("/api/v1/namespaces/a/pods/b/log", ""),
