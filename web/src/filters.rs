@@ -6,7 +6,9 @@ use std::fmt::Display;
 use askama::filters::Safe;
 use askama::{Template, Values};
 
-pub(crate) use crate::component_filters::{blank, bones, conditions, last_look, meter, slot};
+#[cfg(feature = "samples")]
+pub(crate) use crate::component_filters::last_look;
+pub(crate) use crate::component_filters::{blank, bones, conditions, meter, slot};
 use crate::parts::{Badge, Failure, Notice};
 use crate::{assets, parts, text};
 

@@ -383,7 +383,7 @@ pub async fn create(
     let ask = issue_request(&state, access, &entry.id, asked).await?;
     let issued =
         state.session.access.issue(&user.caller, ask).await.map_err(|error| refusals::issue(&error))?;
-    let server = access.address(&state, &entry.id);
+    let server = access.address(&state.session.site, &entry.id);
     json(&IssueGrantResponse {
         grant: summary(&issued.grant, state.session.clock.now()),
         token: (!plugin).then(|| issued.token.expose().as_str()),

@@ -2,10 +2,9 @@
 //! rights are `rp_access::rights_of`, which holds for everybody who asks. What a person may get of them now is in
 //! `access_offer`; `docs/guides/add-an-access.md` says how to add one.
 
+use portal_session::site::Site;
 use rp_access::{IssueRequest, Policy, rights_of};
 use rp_documents::{GrantKind, ResourceId, Rights};
-
-use crate::state::PortalState;
 
 const HOUR: u64 = 60 * 60;
 
@@ -120,8 +119,8 @@ impl AccessKind {
     }
 
     /// Where an access to that cluster leads on the proxy's host.
-    pub fn address(&self, state: &PortalState, id: &ResourceId) -> Option<String> {
-        let origin = state.session.site.urls.proxy.origin().ascii_serialization();
+    pub fn address(&self, site: &Site, id: &ResourceId) -> Option<String> {
+        let origin = site.urls.proxy.origin().ascii_serialization();
         self.proxy_path.map(|path| format!("{origin}{}/{path}", id.key()))
     }
 }

@@ -258,7 +258,7 @@ async fn filled_in(
 /// The wire form of `contract/portal.md` §10.
 fn file(state: &PortalState, entry: &Entry, issued: &IssuedGrant) -> Result<Response, Fault> {
     let urls = &state.session.site.urls;
-    let server = KUBECONFIG.address(state, &entry.id).unwrap_or_default();
+    let server = KUBECONFIG.address(&state.session.site, &entry.id).unwrap_or_default();
     let text = rp_kube::write::issued(&server, urls.ca_pem.as_deref(), &issued.token);
     let more = if issued.grant.rights > Rights::Read { "-elevated" } else { "" };
     // A name has letters, digits, `-_().` only, so it needs no quoting.

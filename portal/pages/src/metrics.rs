@@ -76,7 +76,7 @@ pub async fn issue(
 fn token(state: &PortalState, entry: &Entry, issued: &IssuedGrant) -> MetricsToken {
     MetricsToken {
         token: issued.token.expose().clone(),
-        address: METRICS.address(state, &entry.id).unwrap_or_default(),
+        address: METRICS.address(&state.session.site, &entry.id).unwrap_or_default(),
         ends: issued.grant.not_after.seconds(),
         own_ca: state.session.site.urls.ca_pem.is_some(),
     }

@@ -36,7 +36,7 @@ fuzz_target!(|data: &[u8]| {
     assert!(sender == PEER.ip() || named, "{sender}");
 });
 
-/// Version 2 of haproxy's `proxy-protocol.txt`, §2.2.
+/// Version 2 of haproxy's `proxy-protocol.txt`, section 2.2.
 fn binary(header: &[u8]) -> SocketAddr {
     let length = usize::from(u16::from_be_bytes([header[14], header[15]]));
     assert_eq!(header.len(), 16 + length, "the whole header and nothing else");
@@ -54,7 +54,7 @@ fn binary(header: &[u8]) -> SocketAddr {
     }
 }
 
-/// Version 1, §2.1.
+/// Version 1, section 2.1.
 fn text(header: &[u8]) -> SocketAddr {
     assert!(header.len() <= 107 && header.ends_with(b"\r\n"), "{header:?}");
     let line = std::str::from_utf8(header).expect("text").trim_end();

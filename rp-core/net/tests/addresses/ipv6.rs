@@ -37,7 +37,7 @@ async fn a_listener_of_ipv6_serves_and_knows_its_clients() {
     }
 }
 
-/// Version 2 of the PROXY protocol for TCP over IPv6 (its specification, §2.2).
+/// Version 2 of the PROXY protocol for TCP over IPv6 (its specification, section 2.2).
 fn binary(from: SocketAddr, to: SocketAddr) -> Vec<u8> {
     let octets = |address: SocketAddr| match address.ip().to_canonical() {
         std::net::IpAddr::V6(ip) => ip.octets(),
