@@ -61,7 +61,6 @@ generated: ## Write docs/reference and the picture of the crates anew
 
 bench: ## Speed and memory beside other programs, as it ships
 	tests/parts/install bench
-	cargo build --profile dist -p aro -p aro-dev
 	tests/bench/run
 
 soak: ## What takes too long or too much for every run; tests/soak/run says what, and takes single steps
