@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Output;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
-use tests_kit::{Aro, AroOptions, Folder, GENEROUS, part};
+use tests_kit::{Aro, AroOptions, Folder, part};
 use tokio::process::Command;
 use tokio::sync::OnceCell;
 
@@ -15,6 +16,9 @@ const CASES: usize = 146;
 /// what a case sends after that is not looked at any more: which comes first is chance.
 const TRIES: usize = 10;
 
+/// An auditor makes several hundred handshakes.
+const WITHIN: Duration = Duration::from_secs(240);
+
 /// One for all stories here.
 async fn shared() -> Result<&'static Aro> {
     static ARO: OnceCell<Aro> = OnceCell::const_new();
@@ -23,7 +27,7 @@ async fn shared() -> Result<&'static Aro> {
 
 async fn run(command: &mut Command) -> Result<Output> {
     let output = command.kill_on_drop(true).output();
-    tokio::time::timeout(GENEROUS, output).await.context("the auditor does not end")?.context("the auditor")
+    tokio::time::timeout(WITHIN, output).await.context("the auditor does not end")?.context("the auditor")
 }
 
 /// `HOST:PORT` of a URL.
