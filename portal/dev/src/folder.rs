@@ -88,14 +88,27 @@ impl Folder {
     }
 }
 
+/// Listeners on free ports below those that the kernel gives to connections (`ip_local_port_range`): the folder keeps its
+/// ports while nothing runs on it, and nobody else is to have them at the next start.
+fn free_listeners(count: usize) -> anyhow::Result<Vec<TcpListener>> {
+    const FIRST: u32 = 10_000;
+    const COUNT: u32 = 22_000;
+    // Processes that start at once begin apart.
+    let begin = std::process::id().wrapping_mul(97);
+    let ports = (0..COUNT).filter_map(|step| u16::try_from(FIRST + begin.wrapping_add(step) % COUNT).ok());
+    let bound = ports.filter_map(|port| TcpListener::bind(("127.0.0.1", port)).ok());
+    let held: Vec<TcpListener> = bound.take(count).collect();
+    anyhow::ensure!(held.len() == count, "no {count} ports from {FIRST} on are free");
+    Ok(held)
+}
+
 impl Ports {
     fn choose(base: u16) -> anyhow::Result<Self> {
         if base != 0 {
             return Self::from_base(base);
         }
         // All eight are held until the last is known, so that they differ.
-        let held: Vec<TcpListener> =
-            (0..8).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
+        let held = free_listeners(8)?;
         let ports: Vec<u16> = held
             .iter()
             .map(|held| held.local_addr().map(|address| address.port()))
@@ -114,8 +127,7 @@ impl Ports {
 
     /// Gives a port to what earlier versions did not have.
     fn complete(&mut self) -> anyhow::Result<()> {
-        let held: Vec<TcpListener> =
-            (0..3).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
+        let held = free_listeners(3)?;
         for (port, held) in [&mut self.azure, &mut self.rp, &mut self.ssh].into_iter().zip(held) {
             if *port == 0 {
                 *port = held.local_addr()?.port();
