@@ -69,7 +69,7 @@ impl Board {
 /// The rows of one kind, and whether they are current.
 #[derive(Clone, Debug)]
 pub struct ObservedRows<T> {
-    /// The rows, shared with whoever keeps them: a page is made of them many times a minute for each viewer.
+    /// The rows, shared with the snapshot: a page is made of them many times a minute for each viewer.
     pub rows: Vec<Arc<T>>,
     /// Whether they are current.
     pub state: ObservationState,

@@ -383,7 +383,7 @@ impl Access {
     }
 }
 
-/// No kind of access is given with rights that it does not have, whoever asks.
+/// No kind of access is given with rights that it does not have, at any door.
 fn check_rights(ask: &IssueRequest) -> Result<(), IssueError> {
     let rights = rights_of(ask.kind);
     if rights.contains(&ask.rights) {

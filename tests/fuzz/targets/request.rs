@@ -29,7 +29,7 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// A special verb with nothing behind it: the server answers 500, whoever asks.
+/// A special verb with nothing behind it: the server answers 500 to everybody.
 fn is_unfinished(found: &Classified) -> bool {
     matches!(found.resource.as_str(), "watch" | "proxy") && found.name.is_empty()
 }
