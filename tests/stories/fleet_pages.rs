@@ -162,7 +162,7 @@ fn of_this_run(all: Vec<&str>) -> Result<Vec<&str>> {
 #[tokio::test(flavor = "multi_thread")]
 async fn samples_hold_in_every_theme_and_width() -> Result<()> {
     let folder = Folder::new("samples")?;
-    let all = web::gallery()?;
+    let all = web_samples::gallery()?;
     ensure!(all.len() > 100, "{} samples", all.len());
     for name in web::assets::names() {
         let url = web::assets::url(name);

@@ -17,7 +17,7 @@ pub const LEAST_REASON: usize = 10;
 
 /// The dialog.
 #[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "access_dialog.html", blocks = ["title", "main", "dialog"])]
+#[template(path = "access_dialog.html", block = "dialog", blocks = ["main"])]
 pub struct AccessDialog {
     /// What is around it.
     pub frame: Frame,

@@ -8,7 +8,7 @@ use crate::tabs::Tab;
 
 /// The alerts of a cluster.
 #[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "alerts.html", blocks = ["title", "main", "list"])]
+#[template(path = "alerts.html", blocks = ["list"])]
 pub struct AlertsPage {
     /// What is around it.
     pub frame: Frame,

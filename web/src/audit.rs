@@ -9,7 +9,7 @@ use crate::query::Query;
 
 /// The audit.
 #[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "audit.html", blocks = ["title", "main", "list"])]
+#[template(path = "audit.html", blocks = ["list"])]
 pub struct AuditPage {
     /// What is around it.
     pub frame: Frame,

@@ -14,7 +14,7 @@ use crate::tabs::{Tab, TabCount};
 
 /// A page of one cluster.
 #[derive(Clone, Debug, Default, Template)]
-#[template(path = "cluster.html", blocks = ["title", "main", "list"])]
+#[template(path = "cluster.html", blocks = ["list"])]
 pub struct ClusterPage {
     /// What is around it.
     pub frame: Frame,

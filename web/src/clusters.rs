@@ -9,7 +9,7 @@ use crate::parts::{Failure, State};
 
 /// The list: what is asked, what there is.
 #[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "clusters.html", blocks = ["title", "main", "list"])]
+#[template(path = "clusters.html", blocks = ["list"])]
 pub struct ClustersPage {
     /// What is around it.
     pub frame: Frame,

@@ -1,11 +1,13 @@
 //! Columns of the cluster list, each declared once: what it is called, how it sorts, how much room it needs. Its sort key is
 //! in `portal-model`, its cell in `templates/parts/cluster_cell.html`.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// A column. Each is an order too.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "ClusterColumn")]
 pub enum Column {
     /// Name, from A. Always the first column.
     Name,

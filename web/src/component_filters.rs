@@ -5,9 +5,7 @@
 use askama::filters::Safe;
 use askama::{Template, Values};
 
-#[cfg(feature = "samples")]
-use crate::components::LastLook;
-use crate::components::{Condition, EmptyState, Meter, Skeleton, Slot};
+use crate::components::{Condition, EmptyState, LastLook, Meter, Skeleton, Slot};
 use crate::filters;
 use crate::when::{TimeFormat, When};
 
@@ -30,7 +28,6 @@ pub(crate) fn bones<T: AsRef<Skeleton>>(bones: T, _: &dyn Values, now: &i64) -> 
 }
 
 /// The last look, in a line with its faults under it. Only the page of states uses it.
-#[cfg(feature = "samples")]
 #[askama::filter_fn]
 pub(crate) fn last_look<T: AsRef<LastLook>>(
     look: T,
@@ -86,7 +83,6 @@ struct BonesView<'a> {
     now: i64,
 }
 
-#[cfg(feature = "samples")]
 #[derive(Template)]
 #[template(path = "parts/states/last_look.html")]
 struct LookView<'a> {
@@ -94,7 +90,6 @@ struct LookView<'a> {
     now: i64,
 }
 
-#[cfg(feature = "samples")]
 impl LookView<'_> {
     fn ago(&self, at: &i64) -> Safe<When> {
         ago(*at, self.now)

@@ -10,7 +10,7 @@ use crate::parts::{Failure, Link};
 
 /// The question.
 #[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "ask.html", blocks = ["title", "main", "dialog"])]
+#[template(path = "ask.html", block = "dialog", blocks = ["main"])]
 pub struct ConfirmPage {
     /// What is around it.
     pub frame: Frame,

@@ -11,7 +11,7 @@ use crate::parts::{Failure, Link, Rights};
 
 /// The form.
 #[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "elevate.html", blocks = ["title", "main"])]
+#[template(path = "elevate.html")]
 pub struct ElevatePage {
     /// What is around it.
     pub frame: Frame,

@@ -6,7 +6,7 @@ use crate::parts::{Badge, Failure, Link, Notice, Rights, Tone};
 
 /// Elevations.
 #[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "elevations.html", blocks = ["title", "main", "list"])]
+#[template(path = "elevations.html", blocks = ["list"])]
 pub struct ElevationsPage {
     /// What is around it.
     pub frame: Frame,

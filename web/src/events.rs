@@ -13,7 +13,7 @@ use crate::tabs::Tab;
 
 /// The events.
 #[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "events.html", blocks = ["title", "main", "list"])]
+#[template(path = "events.html", blocks = ["list"])]
 pub struct EventsPage {
     /// What is around it.
     pub frame: Frame,

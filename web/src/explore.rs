@@ -16,7 +16,7 @@ pub const MOST_QUERIES: usize = 6;
 
 /// The explorer.
 #[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "explore.html", blocks = ["title", "main"])]
+#[template(path = "explore.html")]
 pub struct ExplorePage {
     /// What is around it.
     pub frame: Frame,

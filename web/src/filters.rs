@@ -6,9 +6,7 @@ use std::fmt::Display;
 use askama::filters::Safe;
 use askama::{Template, Values};
 
-#[cfg(feature = "samples")]
-pub(crate) use crate::component_filters::last_look;
-pub(crate) use crate::component_filters::{blank, bones, conditions, meter, slot};
+pub(crate) use crate::component_filters::{blank, bones, conditions, last_look, meter, slot};
 use crate::parts::{Badge, Failure, Notice};
 use crate::{assets, parts, text};
 

@@ -9,7 +9,7 @@ use crate::parts::Failure;
 
 /// The fleet query.
 #[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "fleet.html", blocks = ["title", "main"])]
+#[template(path = "fleet.html")]
 pub struct FleetPage {
     /// What is around it.
     pub frame: Frame,

@@ -5,7 +5,7 @@ use crate::frame::Frame;
 
 /// Every sample of every page, to be opened: of development only.
 #[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "gallery.html", blocks = ["title", "main"])]
+#[template(path = "gallery.html")]
 pub struct GalleryPage {
     /// What is around it.
     pub frame: Frame,

@@ -10,7 +10,7 @@ use crate::parts::{Failure, Link};
 
 /// One grant.
 #[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "grant.html", blocks = ["title", "main", "list"])]
+#[template(path = "grant.html", blocks = ["list"])]
 pub struct GrantPage {
     /// What is around it.
     pub frame: Frame,

@@ -9,7 +9,7 @@ use crate::query::Query;
 
 /// Grants.
 #[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "access.html", blocks = ["title", "main", "list"])]
+#[template(path = "access.html", blocks = ["list"])]
 pub struct AccessPage {
     /// What is around it.
     pub frame: Frame,

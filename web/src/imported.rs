@@ -12,7 +12,7 @@ use crate::parts::{Failure, Notice, State, Step};
 
 /// Imported clusters.
 #[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "imported.html", blocks = ["title", "main", "list"])]
+#[template(path = "imported.html", blocks = ["list"])]
 pub struct ImportedPage {
     /// What is around it.
     pub frame: Frame,

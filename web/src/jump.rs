@@ -6,7 +6,7 @@ use crate::parts::{Link, Tone};
 
 /// Search for a place to go.
 #[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "jump.html", blocks = ["title", "main"])]
+#[template(path = "jump.html")]
 pub struct JumpPage {
     /// What is around it.
     pub frame: Frame,

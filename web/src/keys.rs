@@ -5,7 +5,7 @@ use crate::frame::Frame;
 
 /// The list of keys.
 #[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "keys.html", blocks = ["title", "main"])]
+#[template(path = "keys.html")]
 pub struct KeysPage {
     /// What is around it.
     pub frame: Frame,

@@ -1,6 +1,6 @@
-//! Pages of the portal: typed page structs with their templates, the assets, and, with the feature `samples`, one
-//! sample for each state that a page can be in. Knows nothing of HTTP, stores or clocks: what a template takes
-//! is a plain value, an instant seconds since 1970 UTC. Rows of `rp-rows` have instants of type `Timestamp`; the code here
+//! Pages of the portal: typed page structs with their templates, and the assets. A sample for each state that a page can
+//! be in is in `web-samples`. Knows nothing of HTTP, stores or clocks: what a template takes is a plain value, an instant
+//! seconds since 1970 UTC. Rows of `rp-rows` have instants of type `Timestamp`; the code here
 //! makes seconds of them.
 //!
 //! A page is a struct that implements [`View`]: `page.render(PageFragment::of(…))` gives the whole document or
@@ -26,8 +26,6 @@ mod explore;
 mod filters;
 mod fleet;
 mod frame;
-#[cfg(feature = "samples")]
-mod gallery;
 mod gallery_page;
 mod grant;
 mod grants;
@@ -49,13 +47,10 @@ mod recordings;
 mod report;
 mod resources;
 mod robots;
-#[cfg(feature = "samples")]
-mod samples;
 mod serial;
 mod solo;
 mod ssh;
 mod state;
-#[cfg(feature = "samples")]
 mod states_page;
 mod statistics;
 pub mod statuses;
@@ -94,8 +89,6 @@ pub use explore::{
 };
 pub use fleet::{AGGREGATES, FleetFault, FleetOutcome, FleetPage, FleetRow, FleetTable};
 pub use frame::{CSRF_FIELD, Elevation, Frame, NavItem, Person, banner};
-#[cfg(feature = "samples")]
-pub use gallery::{GalleryItem, gallery};
 pub use gallery_page::GalleryPage;
 pub use grant::{GrantPage, StreamRow};
 pub use grants::{AccessPage, GrantKind, GrantQuery, GrantRow, GrantState, GrantView};
@@ -122,7 +115,6 @@ pub use robots::{NewToken, RobotErrors, RobotForm, RobotRow, RobotState, RobotsP
 pub use serial::{SERIAL_LINES, SERIAL_USUAL, SerialPage, SerialQuery};
 pub use solo::{FailureFragment, Group, SoloPage};
 pub use ssh::{HostKeyRow, HostKeysPage, RefusedKeyRow, SshChoices, SshCredentials, SshMachineRow};
-#[cfg(feature = "samples")]
 pub use states_page::StatesPage;
 pub use statistics::{STATISTIC_RANGES, StatisticChart, StatisticGroup, StatisticsPage};
 pub use table::{Cell, Table, TableQuery};
@@ -130,9 +122,7 @@ pub use tabs::{Tab, TabCount};
 pub(crate) use terminal::terminal_notes;
 pub use terminal::{TerminalAccess, TerminalOpen, TerminalPage, TerminalQuery};
 pub use tunnel::{TunnelChoices, TunnelCommands};
-#[cfg(feature = "samples")]
-pub use view::Sample;
-pub use view::{PageFragment, View};
+pub use view::{DocumentOptions, PageFragment, View};
 pub use workloads::{
     ContainerRow, POD_RESTARTS, POD_STATES, Pod, PodPage, PodQuery, PodRow, PodsPage, WORKLOAD_KINDS,
     WorkloadPage, WorkloadQuery, WorkloadRow, WorkloadsPage, of_count,

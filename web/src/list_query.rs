@@ -1,5 +1,6 @@
 //! The query of the cluster list, as it is in the URL.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::columns::Column;
@@ -7,7 +8,7 @@ use crate::query::{Query, switch};
 
 /// The query of the list. All fields come from the URL; an unknown view or order means "not asked". What a filter's
 /// text means, and whether it is valid, is decided by the code that applies it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ListQuery {
     /// Free text.
@@ -50,15 +51,18 @@ pub struct ListQuery {
     #[serde(deserialize_with = "switch")]
     pub reverse: bool,
     /// The rows after this place; an answer gives it.
+    #[schemars(skip)]
     pub after: String,
     /// The rows before this place; an answer gives it.
+    #[schemars(skip)]
     pub before: String,
     /// Columns with commas between them; empty: those that are remembered.
+    #[schemars(skip)]
     pub columns: String,
 }
 
 /// Views that everybody has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ListView {
     /// Failed, degraded, no answer, cancelled.

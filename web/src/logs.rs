@@ -1,5 +1,6 @@
 //! `{RES}/pods/NAMESPACE/NAME/log`: the log of a container. Without scripts its last lines; with them it follows.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::cluster::Cluster;
@@ -13,7 +14,7 @@ use crate::tabs::Tab;
 
 /// A log.
 #[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "log.html", blocks = ["title", "main"])]
+#[template(path = "log.html")]
 pub struct LogPage {
     /// What is around it.
     pub frame: Frame,
@@ -42,22 +43,27 @@ pub struct LogPage {
 }
 
 /// What is asked of a log, as in the URL.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LogQuery {
     /// Container; empty: the first.
     pub container: String,
-    /// `1`: of the container's last life.
+    /// `1`: of the container before its last restart.
+    #[schemars(with = "bool")]
     pub previous: String,
     /// `1`: go on with new lines.
+    #[schemars(with = "bool")]
     pub follow: String,
     /// Last lines, as a number.
+    #[schemars(with = "Option<u64>")]
     pub tail: String,
     /// Seconds back, or `5m`, `3h`, `2d`.
     pub since: String,
     /// `1`: times in front.
+    #[schemars(with = "bool")]
     pub timestamps: String,
-    /// Only lines with this text, in any case of letters.
+    /// Only lines with this text, in any case of letters; for pages.
+    #[schemars(skip)]
     pub q: String,
 }
 

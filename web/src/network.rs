@@ -10,7 +10,7 @@ use crate::tabs::Tab;
 
 /// The network of a cluster.
 #[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "network.html", blocks = ["title", "main"])]
+#[template(path = "network.html")]
 pub struct NetworkPage {
     /// What is around it.
     pub frame: Frame,

@@ -8,7 +8,7 @@ use crate::tabs::Tab;
 
 /// The question, in place of what it opens.
 #[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "reason.html", blocks = ["title", "main"])]
+#[template(path = "reason.html")]
 pub struct ReasonPage {
     /// What is around it.
     pub frame: Frame,

@@ -9,7 +9,7 @@ use crate::query::Query;
 
 /// Recorded sessions.
 #[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "recordings.html", blocks = ["title", "main", "list"])]
+#[template(path = "recordings.html", blocks = ["list"])]
 pub struct RecordingsPage {
     /// What is around it.
     pub frame: Frame,
@@ -33,7 +33,7 @@ pub struct RecordingsPage {
 
 /// One recorded session and its player.
 #[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "recording.html", blocks = ["title", "main"])]
+#[template(path = "recording.html")]
 pub struct RecordingPage {
     /// What is around it.
     pub frame: Frame,

@@ -10,7 +10,7 @@ use crate::query::Query;
 
 /// The report.
 #[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "report.html", blocks = ["title", "main"])]
+#[template(path = "report.html")]
 pub struct ReportPage {
     /// What is around it.
     pub frame: Frame,

@@ -14,7 +14,7 @@ use crate::tabs::Tab;
 
 /// The kinds that a cluster serves.
 #[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "resources.html", blocks = ["title", "main", "list"])]
+#[template(path = "resources.html", blocks = ["list"])]
 pub struct ResourcesPage {
     /// What is around it.
     pub frame: Frame,
@@ -92,7 +92,7 @@ pub struct KindRow {
 
 /// The objects of a kind.
 #[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "objects.html", blocks = ["title", "main", "list"])]
+#[template(path = "objects.html", blocks = ["list"])]
 pub struct ObjectsPage {
     /// What is around it.
     pub frame: Frame,
@@ -173,7 +173,7 @@ pub struct ObjectRow {
 
 /// One object.
 #[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "object.html", blocks = ["title", "main"])]
+#[template(path = "object.html")]
 pub struct ObjectPage {
     /// What is around it.
     pub frame: Frame,

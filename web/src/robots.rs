@@ -10,7 +10,7 @@ use crate::parts::{Badge, Failure, Rights, Tone};
 
 /// Robots.
 #[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "robots.html", blocks = ["title", "main", "list"])]
+#[template(path = "robots.html", blocks = ["list"])]
 pub struct RobotsPage {
     /// What is around it.
     pub frame: Frame,

@@ -1,5 +1,6 @@
 //! `{RES}/machines/NAME/serial`: what a machine said on its serial console, and what its screen shows.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::cluster::Cluster;
@@ -12,7 +13,7 @@ use crate::tabs::Tab;
 
 /// A machine's serial console, part by part.
 #[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "serial.html", blocks = ["title", "main"])]
+#[template(path = "serial.html")]
 pub struct SerialPage {
     /// What is around it.
     pub frame: Frame,
@@ -49,16 +50,19 @@ pub struct SerialPage {
 }
 
 /// What is asked of a console, as in the URL.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SerialQuery {
     /// Only lines with this text, in any case of letters.
     pub q: String,
     /// Only lines before this one.
+    #[schemars(with = "Option<u64>")]
     pub before: String,
     /// Only lines after this one.
+    #[schemars(with = "Option<u64>")]
     pub after: String,
     /// Lines of a part, as a number.
+    #[schemars(with = "Option<u64>")]
     pub lines: String,
 }
 

@@ -58,7 +58,7 @@ impl SshChoices {
 
 /// The page of host keys.
 #[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "host_keys.html", blocks = ["title", "main", "list"])]
+#[template(path = "host_keys.html", blocks = ["list"])]
 pub struct HostKeysPage {
     pub frame: Frame,
     /// The cluster's name.

@@ -16,7 +16,8 @@ pub struct Badge {
 }
 
 impl Badge {
-    pub(crate) fn new(tone: Tone, icon: &'static str, word: impl Into<String>, quiet: bool) -> Self {
+    /// A badge; `icon` is a symbol id.
+    pub fn new(tone: Tone, icon: &'static str, word: impl Into<String>, quiet: bool) -> Self {
         Self { tone, icon, word: word.into(), quiet }
     }
 }

@@ -7,7 +7,7 @@ use crate::parts::{Badge, Failure, Notice, Rights, State, Step};
 
 /// Every component in every state.
 #[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "states.html", blocks = ["title", "main"])]
+#[template(path = "states.html")]
 pub struct StatesPage {
     /// What is around it.
     pub frame: Frame,

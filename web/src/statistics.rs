@@ -9,7 +9,7 @@ use crate::tabs::Tab;
 
 /// The statistics.
 #[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "statistics.html", blocks = ["title", "main"])]
+#[template(path = "statistics.html")]
 pub struct StatisticsPage {
     /// What is around it.
     pub frame: Frame,

@@ -11,7 +11,7 @@ use crate::query::Query;
 
 /// A terminal.
 #[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "terminal.html", blocks = ["title", "main"])]
+#[template(path = "terminal.html")]
 pub struct TerminalPage {
     /// What is around it.
     pub frame: Frame,

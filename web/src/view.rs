@@ -2,6 +2,7 @@
 
 use askama::Template;
 
+use crate::filters;
 use crate::frame::Frame;
 use crate::keys::KeysDialog;
 use crate::text::VisibleEscaper;
@@ -50,6 +51,11 @@ pub trait View {
     /// The thing it shows, first part of the document's title.
     fn title(&self) -> String;
 
+    /// What it changes in the document around its own part.
+    fn options(&self) -> DocumentOptions {
+        DocumentOptions::default()
+    }
+
     /// HTML of the part. A page without such a part gives its nearest: a list without `#list` its
     /// `#main`, a page that is not a dialog its whole document.
     ///
@@ -58,11 +64,33 @@ pub trait View {
     fn render(&self, part: PageFragment) -> askama::Result<String>;
 }
 
-/// One of each state a page can be in, for the tests and the gallery.
-#[cfg(feature = "samples")]
-pub trait Sample: View + Sized {
-    /// Name of the state and the page in it.
-    fn samples() -> Vec<(&'static str, Self)>;
+/// What a page changes in the document around its own part.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DocumentOptions {
+    /// Names of style sheets beside those of every page.
+    pub styles: Vec<&'static str>,
+    /// Names of scripts beside those of every page.
+    pub scripts: Vec<&'static str>,
+    /// The page has a search of its own: none in the head.
+    pub own_search: bool,
+}
+
+/// The document around a page. It is a template of its own: as the parent of every page's template it would be
+/// compiled once for each.
+#[derive(Template)]
+#[template(path = "base.html")]
+struct Document<'a> {
+    frame: &'a Frame,
+    title: String,
+    options: DocumentOptions,
+    /// HTML inside of `#main`.
+    main: &'a str,
+    /// HTML of the dialog that is open over it.
+    dialog: Option<&'a str>,
+}
+
+fn document<V: View>(page: &V, main: &str, dialog: Option<&str>) -> askama::Result<String> {
+    Document { frame: page.frame(), title: page.title(), options: page.options(), main, dialog }.render()
 }
 
 /// The inside of `#main` with the document's title, which htmx takes over.
@@ -80,7 +108,44 @@ fn with_title(title: &str, frame: &Frame, main: &str) -> askama::Result<String> 
 
 /// Implements [`View`] for a page inside the frame: what it has for `#list` and `#dialog`.
 macro_rules! view {
-    ($page:ty, |$this:ident| $title:expr, list: $list:expr, dialog: $dialog:expr) => {
+    (
+        $page:ty, |$this:ident| $title:expr, list: $list:expr, dialog: $dialog:expr
+        $(, options: |$with_options:ident| $options:expr)?
+    ) => {
+        impl View for $page {
+            fn frame(&self) -> &Frame {
+                &self.frame
+            }
+
+            fn title(&self) -> String {
+                let $this = self;
+                $title
+            }
+
+            $(fn options(&self) -> DocumentOptions {
+                let $with_options = self;
+                $options
+            })?
+
+            fn render(&self, part: PageFragment) -> askama::Result<String> {
+                let whole = || document(self, &Template::render(self)?, None);
+                let main = || with_title(&self.title(), &self.frame, &Template::render(self)?);
+                let list: fn(&Self) -> Option<askama::Result<String>> = $list;
+                let dialog: fn(&Self) -> Option<askama::Result<String>> = $dialog;
+                match part {
+                    PageFragment::Page => whole(),
+                    PageFragment::Main => main(),
+                    PageFragment::List => list(self).unwrap_or_else(main),
+                    PageFragment::Dialog => dialog(self).unwrap_or_else(whole),
+                }
+            }
+        }
+    };
+}
+
+/// Implements [`View`] for a page that is a dialog over a short `#main`.
+macro_rules! dialog_view {
+    ($page:ty, |$this:ident| $title:expr) => {
         impl View for $page {
             fn frame(&self) -> &Frame {
                 &self.frame
@@ -92,21 +157,36 @@ macro_rules! view {
             }
 
             fn render(&self, part: PageFragment) -> askama::Result<String> {
-                let main = || with_title(&self.title(), &self.frame, &self.as_main().render()?);
-                let list: fn(&Self) -> Option<askama::Result<String>> = $list;
-                let dialog: fn(&Self) -> Option<askama::Result<String>> = $dialog;
                 match part {
-                    PageFragment::Page => Template::render(self),
-                    PageFragment::Main => main(),
-                    PageFragment::List => list(self).unwrap_or_else(main),
-                    PageFragment::Dialog => dialog(self).unwrap_or_else(|| Template::render(self)),
+                    PageFragment::Page => {
+                        document(self, &self.as_main().render()?, Some(&Template::render(self)?))
+                    }
+                    PageFragment::Main | PageFragment::List => {
+                        with_title(&self.title(), &self.frame, &self.as_main().render()?)
+                    }
+                    PageFragment::Dialog => Template::render(self),
                 }
             }
         }
     };
 }
 
-view!(ClustersPage, |_p| "Clusters".into(), list: |p| Some(p.as_list().render()), dialog: |_| None);
+/// With these styles, and, if it shows what they are for, with this script.
+fn with_assets(styles: &[&'static str], script: Option<&'static str>) -> DocumentOptions {
+    DocumentOptions { styles: styles.to_vec(), scripts: Vec::from_iter(script), own_search: false }
+}
+
+fn own_search() -> DocumentOptions {
+    DocumentOptions { own_search: true, ..DocumentOptions::default() }
+}
+
+view!(
+    ClustersPage,
+    |_p| "Clusters".into(),
+    list: |p| Some(p.as_list().render()),
+    dialog: |_| None,
+    options: |_p| own_search()
+);
 view!(ClusterPage, |p| p.name(), list: |p| Some(p.as_list().render()), dialog: |_| None);
 view!(AccessPage, |p| p.heading().into(), list: |p| Some(p.as_list().render()), dialog: |_| None);
 view!(AuditPage, |_p| "Audit".into(), list: |p| Some(p.as_list().render()), dialog: |_| None);
@@ -126,14 +206,9 @@ view!(
 view!(ElevationsPage, |_p| "Elevations".into(), list: |p| Some(p.as_list().render()), dialog: |_| None);
 view!(RobotsPage, |_p| "Robots".into(), list: |p| Some(p.as_list().render()), dialog: |_| None);
 view!(ReportPage, |p| format!("Access report, {}", p.cluster), list: |_| None, dialog: |_| None);
-view!(ConfirmPage, |p| p.title.clone(), list: |_| None, dialog: |p| Some(p.as_dialog().render()));
+dialog_view!(ConfirmPage, |p| p.title.clone());
 view!(KeysPage, |_p| "Keys".into(), list: |_| None, dialog: |_| Some(KeysDialog.render()));
-view!(
-    AccessDialog,
-    |p| format!("{} {}", p.words().title, p.cluster),
-    list: |_| None,
-    dialog: |p| Some(p.as_dialog().render())
-);
+dialog_view!(AccessDialog, |p| format!("{} {}", p.words().title, p.cluster));
 
 /// A page without the frame has no parts.
 macro_rules! whole {
@@ -157,19 +232,46 @@ macro_rules! whole {
 whole!(ConsentPage, "Let a program act as you");
 whole!(DevicePage, "Enter the code of your program");
 
-view!(ExplorePage, |p| format!("Explore, {}", p.cluster.name), list: |_| None, dialog: |_| None);
-view!(StatisticsPage, |p| format!("Statistics, {}", p.cluster.name), list: |_| None, dialog: |_| None);
+view!(
+    ExplorePage,
+    |p| format!("Explore, {}", p.cluster.name),
+    list: |_| None,
+    dialog: |_| None,
+    options: |p| {
+        let asks = p.failure.is_none() && p.may_ask.yes();
+        with_assets(&["metrics.css"], asks.then_some("explore.js"))
+    }
+);
+view!(
+    StatisticsPage,
+    |p| format!("Statistics, {}", p.cluster.name),
+    list: |_| None,
+    dialog: |_| None,
+    options: |p| {
+        let asks = p.failure.is_none() && p.may_ask.yes();
+        with_assets(&["metrics.css"], asks.then_some("charts.js"))
+    }
+);
 view!(
     AlertsPage,
     |p| format!("Alerts, {}", p.cluster.name),
     list: |p| Some(p.as_list().render()),
-    dialog: |_| None
+    dialog: |_| None,
+    options: |_p| with_assets(&["metrics.css"], None)
 );
-view!(crate::JumpPage, |_p| "Jump".into(), list: |_| None, dialog: |_| None);
+view!(crate::JumpPage, |_p| "Jump".into(), list: |_| None, dialog: |_| None, options: |_p| own_search());
 view!(crate::GalleryPage, |_p| "Gallery".into(), list: |_| None, dialog: |_| None);
-#[cfg(feature = "samples")]
 view!(crate::StatesPage, |_p| "States".into(), list: |_| None, dialog: |_| None);
-view!(FleetPage, |_p| "Fleet query".into(), list: |_| None, dialog: |_| None);
+view!(
+    FleetPage,
+    |_p| "Fleet query".into(),
+    list: |_| None,
+    dialog: |_| None,
+    options: |p| {
+        let asks = p.failure.is_none() && p.may_ask.yes();
+        with_assets(&["metrics.css"], asks.then_some("explore.js"))
+    }
+);
 view!(
     crate::HostKeysPage,
     |p| format!("Host keys of {}", p.cluster),
@@ -191,25 +293,57 @@ of_cluster! {
     crate::NetworkPage, "Network, {}", |_| None;
     crate::ReasonPage, "Why, {}", |_| None;
 }
-view!(crate::PodPage, |p| p.pod.row.name.clone(), list: |_| None, dialog: |_| None);
-view!(crate::WorkloadPage, |p| p.row.name.clone(), list: |_| None, dialog: |_| None);
+view!(crate::PodPage, |p| format!("{}, {}", p.pod.row.name, p.cluster.name), list: |_| None, dialog: |_| None);
+view!(crate::WorkloadPage, |p| format!("{}, {}", p.row.name, p.cluster.name), list: |_| None, dialog: |_| None);
 view!(
     crate::TerminalPage,
-    |p| if p.query.is_chosen() { format!("{}, terminal", p.words()) } else { "Terminal".into() },
+    |p| {
+        let chosen = if p.query.is_chosen() { format!("{}, ", p.words()) } else { String::new() };
+        format!("{chosen}terminal, {}", p.cluster.name)
+    },
+    list: |_| None,
+    dialog: |_| None,
+    options: |p| {
+        if p.is_open() { with_assets(&["terminal.css"], Some("terminal.js")) } else { DocumentOptions::default() }
+    }
+);
+view!(
+    crate::LogPage,
+    |p| format!("Log of {}, {}", p.pod, p.cluster.name),
+    list: |_| None,
+    dialog: |_| None,
+    options: |p| with_assets(&[], p.failure.is_none().then_some("log.js"))
+);
+view!(
+    crate::SerialPage,
+    |p| format!("Serial console of {}, {}", p.machine, p.cluster.name),
     list: |_| None,
     dialog: |_| None
 );
-view!(crate::LogPage, |p| format!("Log of {}", p.pod), list: |_| None, dialog: |_| None);
-view!(crate::SerialPage, |p| format!("Serial console of {}", p.machine), list: |_| None, dialog: |_| None);
 view!(crate::RecordingsPage, |_p| "Recordings".into(), list: |p| Some(p.as_list().render()), dialog: |_| None);
-view!(crate::RecordingPage, |p| format!("Recording of {}", p.row.place), list: |_| None, dialog: |_| None);
+view!(
+    crate::RecordingPage,
+    |p| format!("Recording of {}", p.row.place),
+    list: |_| None,
+    dialog: |_| None,
+    options: |p| if p.failure.is_none() {
+        with_assets(&["terminal.css", "player.css"], Some("player.js"))
+    } else {
+        DocumentOptions::default()
+    }
+);
 view!(
     crate::ObjectsPage,
     |p| format!("{}, {}", p.kind.kind, p.cluster.name),
     list: |p| Some(p.as_list().render()),
     dialog: |_| None
 );
-view!(crate::ObjectPage, |p| format!("{}, {}", p.object.name, p.object.kind), list: |_| None, dialog: |_| None);
+view!(
+    crate::ObjectPage,
+    |p| format!("{}, {}, {}", p.object.name, p.object.kind, p.cluster.name),
+    list: |_| None,
+    dialog: |_| None
+);
 
 impl View for SoloPage {
     fn frame(&self) -> &Frame {

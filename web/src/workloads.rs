@@ -15,7 +15,7 @@ use crate::tabs::Tab;
 
 /// Pods.
 #[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "pods.html", blocks = ["title", "main", "list"])]
+#[template(path = "pods.html", blocks = ["list"])]
 pub struct PodsPage {
     /// What is around it.
     pub frame: Frame,
@@ -163,7 +163,7 @@ impl PodsPage {
 
 /// One pod.
 #[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "pod.html", blocks = ["title", "main", "body"])]
+#[template(path = "pod.html", blocks = ["body"])]
 pub struct PodPage {
     /// What is around it.
     pub frame: Frame,
@@ -229,7 +229,7 @@ pub struct ContainerRow {
 
 /// Deployments, daemon sets and stateful sets.
 #[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "workloads.html", blocks = ["title", "main", "list"])]
+#[template(path = "workloads.html", blocks = ["list"])]
 pub struct WorkloadsPage {
     /// What is around it.
     pub frame: Frame,
@@ -329,7 +329,7 @@ pub struct WorkloadRow {
 
 /// One workload with its pods.
 #[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "workload.html", blocks = ["title", "main", "body"])]
+#[template(path = "workload.html", blocks = ["body"])]
 pub struct WorkloadPage {
     /// What is around it.
     pub frame: Frame,

@@ -32,7 +32,7 @@ fn samples(state: &PortalState) -> Result<Vec<(String, String)>, Fault> {
 
 #[cfg(feature = "samples")]
 fn rendered() -> Result<Vec<(String, String)>, Fault> {
-    let items = web::gallery().map_err(|_| Fault::internal())?;
+    let items = web_samples::gallery().map_err(|_| Fault::internal())?;
     Ok(items.into_iter().map(|item| (item.name, item.html)).collect())
 }
 

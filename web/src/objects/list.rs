@@ -173,9 +173,9 @@ impl<R: Row + 'static> List<R> {
 mod tests {
     use super::*;
 
-    struct Thing(&'static str, &'static str);
+    struct SampleRow(&'static str, &'static str);
 
-    impl Row for Thing {
+    impl Row for SampleRow {
         fn name(&self) -> &str {
             self.0
         }
@@ -185,20 +185,20 @@ mod tests {
         }
     }
 
-    type ThingColumn = ListColumn<Thing>;
+    type SampleColumn = ListColumn<SampleRow>;
 
-    static THINGS: List<Thing> = List {
+    static SAMPLES: List<SampleRow> = List {
         columns: &[
-            ThingColumn::text("name", "Name", |thing| thing.0.into()),
-            ThingColumn::new("state", "State", |_, context| Cell::Text(context.base.to_owned())).rank(2),
-            ThingColumn::hidden("size", |thing| thing.1.into()).order(|a, b| a.1.len().cmp(&b.1.len())),
+            SampleColumn::text("name", "Name", |row| row.0.into()),
+            SampleColumn::new("state", "State", |_, context| Cell::Text(context.base.to_owned())).rank(2),
+            SampleColumn::hidden("size", |row| row.1.into()).order(|a, b| a.1.len().cmp(&b.1.len())),
         ],
     };
 
     fn names(query: &[(&str, &str)]) -> Vec<&'static str> {
-        let rows = [Thing("a-10", "xxx"), Thing("a-9", "x"), Thing("!b", "xx")];
+        let rows = [SampleRow("a-10", "xxx"), SampleRow("a-9", "x"), SampleRow("!b", "xx")];
         let query = TableQuery::read("/things", query.iter().copied());
-        THINGS.choose(&rows, &query).rows.iter().map(|thing| thing.0).collect()
+        SAMPLES.choose(&rows, &query).rows.iter().map(|row| row.0).collect()
     }
 
     #[test]
@@ -214,9 +214,9 @@ mod tests {
     #[test]
     fn a_table_has_the_columns_that_are_shown() {
         let context = ListContext { base: "/c", stale: false };
-        let table = THINGS.table("Things", [Thing("a", "x")].iter(), &context, None);
+        let table = SAMPLES.table("Things", [SampleRow("a", "x")].iter(), &context, None);
         assert_eq!(table.columns.iter().map(|column| column.words).collect::<Vec<_>>(), ["Name", "State"]);
         assert!(matches!(&table.rows[..], [row] if row.len() == 2));
-        assert_eq!(THINGS.awaited(), ["Name"]);
+        assert_eq!(SAMPLES.awaited(), ["Name"]);
     }
 }
