@@ -112,11 +112,29 @@ fn kubeconfig() -> String {
 }
 
 fn maps() -> Value {
-    let login =
-        json!({ "auths": { "registry.example": { "auth": STANDARD.encode(format!("user:{SECRET}")) } } });
+    let auth = STANDARD.encode(format!("user:{SECRET}"));
+    let login = json!({ "auths": { "registry.example": { "auth": auth } } });
+    let plain = json!({ "auths": { "registry.example": { "username": "user", "password": SECRET } } });
+    let packed = STANDARD.encode(kubeconfig());
+    let (first, rest) = packed.split_at(64);
     json!({ "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": { "name": "held", "namespace": NAMESPACE, "labels": { "of": "the-story" } },
-        "data": { "kubeconfig": kubeconfig(), "pull-secret": login.to_string(), "plain": "a value as it is" },
+        "data": {
+            "kubeconfig": kubeconfig(),
+            "pull-secret": login.to_string(),
+            "login": plain.to_string(),
+            "block": format!("registry.example:\n  auth: >-\n    {auth}\n"),
+            "wrapped": format!("kubeconfig: |\n  {first}\n  {rest}\n"),
+            "ignition": format!("source: data:text/plain;charset=utf-8;base64,{packed}\n"),
+            "plain": "a value as it is",
+        },
+        "binaryData": { "packed": packed } })
+}
+
+/// What only an annotation repeats as text.
+fn binary() -> Value {
+    json!({ "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": { "name": "held-binary", "namespace": NAMESPACE, "labels": { "of": "the-story" } },
         "binaryData": { "packed": STANDARD.encode(kubeconfig()) } })
 }
 
@@ -129,7 +147,10 @@ async fn prepared() -> Result<&'static World> {
         admin.ok(&["create", "namespace", NAMESPACE]).await?;
         admin.ok(&["create", "serviceaccount", "minted", "-n", NAMESPACE]).await?;
         // Applied by the client, so that an annotation has all of it once more.
-        admin.with_input(maps().to_string().as_bytes(), &["apply", "-f", "-"]).await?.ok().map(drop)
+        for map in [maps(), binary()] {
+            admin.with_input(map.to_string().as_bytes(), &["apply", "-f", "-"]).await?.ok()?;
+        }
+        anyhow::Ok(())
     };
     READY.get_or_try_init(make).await?;
     Ok(world)
@@ -139,7 +160,8 @@ async fn prepared() -> Result<&'static World> {
 fn withheld(what: &str, text: &str) -> Result<()> {
     let login = STANDARD.encode(format!("user:{SECRET}"));
     let packed = STANDARD.encode(kubeconfig());
-    for secret in [SECRET, &login, &packed] {
+    // Lines of 64 letters.
+    for secret in [SECRET, &login, &packed, &packed[..64]] {
         ensure!(!text.contains(secret), "{what}: {text}");
     }
     ensure!(text.contains("held"), "{what}: {text}");
@@ -157,6 +179,8 @@ async fn credentials_in_config_maps_are_withheld_from_who_may_only_read() -> Res
         ensure!(more == ["--show-labels"] || text.contains("a value as it is"), "{text}");
         ensure!(more == ["--show-labels"] || text.contains("[withheld: it holds credentials"), "{text}");
     }
+    let binary = reader.ok(&["get", "configmap", "held-binary", "-n", NAMESPACE, "-o", "yaml"]).await?;
+    withheld("an annotation", &binary)?;
     let described = reader.ok(&["describe", "configmap", "held", "-n", NAMESPACE]).await?;
     withheld("describe", &described)?;
     ensure!(described.contains("a value as it is"), "{described}");
@@ -190,6 +214,16 @@ async fn credentials_in_config_maps_are_withheld_from_who_may_only_read() -> Res
         withheld(&told, &answer.text)?;
         ensure!(answer.text.contains("[withheld"), "{told}: {}", answer.text);
     }
+    let headers =
+        [("accept", "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io")];
+    let answer = cluster.proxy.send(Method::GET, &format!("{}{map}", cluster.path), &headers, None).await?;
+    let list = answer.ok()?.json()?;
+    ensure!(list["kind"] == "PartialObjectMetadataList", "{list}");
+    ensure!(
+        list["items"].as_array().is_some_and(|items| items.iter().all(|item| item["data"].is_null())),
+        "{list}"
+    );
+    withheld("metadata", &list.to_string())?;
     shown_on_pages(world).await?;
 
     // Who may write gets all of it: what was read can be written back.

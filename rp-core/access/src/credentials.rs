@@ -5,10 +5,13 @@
 //! them. The sources are the API references of Kubernetes 1.32 and OpenShift 4.18. Config maps may hold some among much
 //! that everybody reads: of them, [`Redactor`] withholds the values that do from who may only read (decision 18).
 
+mod base64_runs;
+mod budget;
+mod escapes;
 mod in_text;
+mod members;
 mod redactor;
 
-pub use in_text::in_text;
 pub use redactor::{Redactor, withhold};
 
 /// A resource of the table.

@@ -5,15 +5,20 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::in_text::{decoded, in_text};
+use super::budget::Finding;
+use super::in_text::{in_text, is_base64};
 
-/// Bytes of a string that are held for a look. A value of a config map has at most 1 MiB, and JSON may escape each byte
-/// of it. A longer string is withheld.
-const MOST: usize = 8 * 1024 * 1024;
+/// Bytes of a string that are held for a look. A value of a config map has at most 1 MiB, and JSON escapes quotes and line
+/// ends by a byte each. A longer string is withheld.
+const MOST: usize = 2 * 1024 * 1024;
+/// Bytes that take long enough to search that other work of a thread should not wait for it.
+const LONG: usize = 64 * 1024;
 /// Memory that is kept from one string to the next.
 const KEPT: usize = 64 * 1024;
 /// What stands in the place of a value. It needs no escapes.
 const WITHHELD: &str = "[withheld: it holds credentials, and reading it needs write rights]";
+const UNSEARCHED: &str =
+    "[withheld: to search it for credentials costs too much, and reading it needs write rights]";
 
 /// Passes JSON on as it comes, but for strings that hold credentials. What is between strings, and every other string,
 /// passes byte for byte, so the answer may be an object, a list, a table or the events of a watch. At most one string is
@@ -24,6 +29,8 @@ pub struct Redactor {
     held: Vec<u8>,
     /// The string is too long to be held.
     overlong: bool,
+    /// Of the string so far, something is no base64.
+    plain: bool,
 }
 
 impl fmt::Debug for Redactor {
@@ -43,6 +50,12 @@ enum Place {
 }
 
 impl Redactor {
+    /// Whether the next piece ends strings that take long to search: then [`Redactor::pass`] belongs on a thread for
+    /// blocking work.
+    pub fn takes_long(&self, piece: &[u8]) -> bool {
+        self.held.len() + piece.len() > LONG && memchr::memchr(b'"', piece).is_some()
+    }
+
     /// Takes the next piece; what may pass is appended to `out`.
     pub fn pass(&mut self, mut piece: &[u8], out: &mut Vec<u8>) {
         while !piece.is_empty() {
@@ -78,6 +91,7 @@ impl Redactor {
     }
 
     fn hold(&mut self, string: &[u8]) {
+        self.plain = self.plain || !is_base64(string);
         self.overlong |= self.held.len() + string.len() > MOST;
         if self.overlong {
             self.held = Vec::new();
@@ -88,27 +102,22 @@ impl Redactor {
 
     fn close(&mut self, out: &mut Vec<u8>) {
         out.push(b'"');
-        match self.stand_in() {
-            Some(other) => out.extend_from_slice(other.as_bytes()),
+        let searched = if self.overlong { Err(Finding::TooMuch) } else { in_text(&self.held) };
+        let stand_in = match searched {
+            Ok(()) => None,
+            Err(Finding::Credentials) => Some(WITHHELD),
+            Err(Finding::TooMuch) => Some(UNSEARCHED),
+        };
+        match stand_in {
             None => out.extend_from_slice(&self.held),
+            Some(sentence) if self.plain => out.extend_from_slice(sentence.as_bytes()),
+            // It may be in `binaryData`, which clients decode.
+            Some(sentence) => out.extend_from_slice(STANDARD.encode(sentence).as_bytes()),
         }
         out.push(b'"');
-        self.overlong = false;
+        (self.overlong, self.plain) = (false, false);
         self.held.clear();
         self.held.shrink_to(KEPT);
-    }
-
-    /// What passes in the string's place.
-    fn stand_in(&self) -> Option<String> {
-        if self.overlong {
-            return Some(WITHHELD.to_owned());
-        }
-        let text = String::from_utf8_lossy(&self.held);
-        if in_text(&text) {
-            return Some(WITHHELD.to_owned());
-        }
-        // Clients decode what is in `binaryData`.
-        decoded(&text).filter(|text| in_text(text)).map(|_| STANDARD.encode(WITHHELD))
     }
 }
 
@@ -141,6 +150,14 @@ mod tests {
             "kind": "ConfigMap", "data": data, "binaryData": { "packed": STANDARD.encode(kubeconfig()) },
             "metadata": { "name": "a", "annotations": { "kubectl.kubernetes.io/last-applied-configuration": applied } },
         })
+    }
+
+    /// Applied by kubectl: an annotation has all of it once more.
+    fn applied_binary() -> Value {
+        let data = json!({ "packed": STANDARD.encode(kubeconfig()) });
+        let applied = json!({ "kind": "ConfigMap", "binaryData": data }).to_string();
+        json!({ "kind": "ConfigMap", "binaryData": data,
+            "metadata": { "name": "a", "annotations": { "kubectl.kubernetes.io/last-applied-configuration": applied } } })
     }
 
     fn in_pieces(json: &[u8], size: usize) -> Vec<u8> {
@@ -176,6 +193,15 @@ mod tests {
     }
 
     #[test]
+    fn the_annotation_of_a_map_with_binary_data_only_is_withheld() {
+        let out: Value = serde_json::from_slice(&withhold(applied_binary().to_string().as_bytes())).unwrap();
+        assert_eq!(out["binaryData"]["packed"], STANDARD.encode(WITHHELD));
+        let annotations = &out["metadata"]["annotations"];
+        assert_eq!(annotations["kubectl.kubernetes.io/last-applied-configuration"], WITHHELD);
+        assert_eq!(out["metadata"]["name"], "a");
+    }
+
+    #[test]
     fn an_event_of_a_watch_is_not_held_back() {
         let event = format!("{}\n", json!({ "type": "ADDED", "object": { "data": { "a": "b" } } }));
         let (mut redactor, mut out) = (Redactor::default(), Vec::new());
@@ -187,14 +213,36 @@ mod tests {
 
     #[test]
     fn what_is_too_long_or_unfinished_does_not_pass() {
-        let text = format!("[\"{}\",\"a\"]", "x".repeat(MOST + 1));
-        for size in [64 * 1024, text.len()] {
-            let out = String::from_utf8(in_pieces(text.as_bytes(), size)).unwrap();
-            assert_eq!(out, format!("[\"{WITHHELD}\",\"a\"]"));
+        for (letter, stand_in) in [("-", UNSEARCHED.to_owned()), ("x", STANDARD.encode(UNSEARCHED))] {
+            let text = format!("[\"{}\",\"a\"]", letter.repeat(MOST + 1));
+            for size in [64 * 1024, text.len()] {
+                let out = String::from_utf8(in_pieces(text.as_bytes(), size)).unwrap();
+                assert_eq!(out, format!("[\"{stand_in}\",\"a\"]"));
+            }
         }
         assert_eq!(withhold(b"{\"a\":\"unfinished"), b"{\"a\":");
         let fits = format!("[\"{}\"]", "x".repeat(MOST));
         assert_eq!(withhold(fits.as_bytes()), fits.as_bytes());
+    }
+
+    #[test]
+    fn only_the_end_of_a_long_string_takes_long() {
+        let mut redactor = Redactor::default();
+        let (long, mut out) = ("x".repeat(LONG), Vec::new());
+        assert!(!redactor.takes_long(b"{\"a\":\"b\"}"));
+        assert!(!redactor.takes_long(long.as_bytes()), "nothing ends in it");
+        redactor.pass(b"[\"", &mut out);
+        redactor.pass(long.as_bytes(), &mut out);
+        assert!(!redactor.takes_long(b"x") && redactor.takes_long(b"x\",\"b\"]"));
+        redactor.pass(b"x\",", &mut out);
+        assert!(!redactor.takes_long(b"\"b\"]"), "it holds nothing any more");
+    }
+
+    #[test]
+    fn a_value_that_is_made_to_be_expensive_is_withheld() {
+        let text = format!("{{\"a\":\"{}\",\"b\":\"c\"}}", "auth:".repeat(MOST / 5));
+        let expected = format!("{{\"a\":\"{UNSEARCHED}\",\"b\":\"c\"}}");
+        assert_eq!(String::from_utf8(withhold(text.as_bytes())).unwrap(), expected);
     }
 
     proptest! {

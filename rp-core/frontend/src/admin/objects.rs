@@ -9,11 +9,12 @@ use rp_access::credentials;
 use rp_api::CloudError;
 use serde::Deserialize;
 
-use super::{failed, kubernetes, rules};
+use super::kubernetes::{self, Resource};
+use super::{failed, rules};
 use crate::call::Call;
 use crate::dependencies::FrontendParts;
 use crate::document;
-use crate::fault::Fault;
+use crate::fault::{Fault, internal};
 use crate::path::ClusterPath;
 use crate::response::HttpResponse;
 
@@ -72,8 +73,16 @@ async fn read(
     let one = !asked.name.is_empty();
     let place = if one { place } else { format!("{place}?limit={MOST_ITEMS}") };
     let told = api.get(&place, MOST_BYTES).await?;
+    let kind = asked.kind.to_owned();
+    // Many megabytes may be read and searched: use a blocking thread.
+    let checked = tokio::task::spawn_blocking(move || checked(told, &resource, one, &kind)).await;
+    checked.map_err(|_| internal())?
+}
+
+/// An answer that may be passed on: a list that is complete, and no credentials.
+fn checked(told: Vec<u8>, resource: &Resource, one: bool, kind: &str) -> Result<Vec<u8>, CloudError> {
     if !one && has_more(&told)? {
-        return Err(CloudError::new(500, "InternalServerError", asked.kind, "Too many items returned."));
+        return Err(CloudError::new(500, "InternalServerError", kind, "Too many items returned."));
     }
     // The tools read, so what holds credentials is withheld (`contract/frontend.md`, "Do better" 19).
     let searched = credentials::may_be_held_by(&resource.group, &resource.name);
@@ -112,4 +121,43 @@ fn has_more(list: &[u8]) -> Result<bool, CloudError> {
     let list: List =
         serde_json::from_slice(list).map_err(|_| failed("the API server's answer cannot be read"))?;
     Ok(list.metadata.more.is_some_and(|more| !more.is_empty()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn resource(group: &str, name: &str) -> Resource {
+        Resource {
+            group: group.to_owned(),
+            version: "v1".to_owned(),
+            name: name.to_owned(),
+            kind: String::new(),
+        }
+    }
+
+    #[test]
+    fn config_maps_pass_without_credentials_and_other_objects_as_they_are() {
+        let login =
+            json!({ "auths": { "registry.example": { "username": "user", "password": "hush-hush" } } });
+        let list = json!({ "metadata": {}, "items": [{ "data": { "login": login.to_string(), "plain": "as it is" } }] });
+        let told = list.to_string().into_bytes();
+        let passed = checked(told.clone(), &resource("", "configmaps"), false, "ConfigMap").unwrap();
+        let passed: Value = serde_json::from_slice(&passed).unwrap();
+        let data = &passed["items"][0]["data"];
+        assert!(data["plain"] == "as it is" && !passed.to_string().contains("hush-hush"), "{passed}");
+        assert!(data["login"].as_str().is_some_and(|text| text.starts_with("[withheld")), "{passed}");
+        assert_eq!(checked(told.clone(), &resource("", "services"), false, "Service").unwrap(), told);
+    }
+
+    #[test]
+    fn a_truncated_list_is_refused() {
+        let list = json!({ "metadata": { "continue": "more" }, "items": [] }).to_string().into_bytes();
+        let refused = checked(list.clone(), &resource("", "configmaps"), false, "ConfigMap").unwrap_err();
+        assert_eq!((refused.status, &*refused.body.target), (500, "ConfigMap"));
+        assert!(checked(list, &resource("", "configmaps"), true, "ConfigMap").is_ok());
+        assert!(checked(b"no JSON".to_vec(), &resource("", "configmaps"), false, "ConfigMap").is_err());
+    }
 }
