@@ -15,8 +15,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Largest message: a sign request is two key blobs and a session id.
 const MOST_BYTES: usize = 64 * 1024;
-/// Agent channels at once of one leg.
-const MOST_CHANNELS: usize = 8;
+/// Agent channels at once of one leg, which up to ten sessions share.
+const MOST_CHANNELS: usize = 16;
 
 const FAILURE: u8 = 5;
 const REQUEST_IDENTITIES: u8 = 11;

@@ -1,4 +1,4 @@
-//! State shared by the tasks of one connection: the user, the machine, the legs, and ending it with a reason.
+//! State shared by the tasks of one connection: the user, the machine, and ending it with a reason.
 
 mod channel;
 mod connect;
@@ -12,7 +12,6 @@ use parking_lot::Mutex;
 use rp_access::{Refusal, StreamGuard};
 use rp_base::{Id, Timestamp, chain};
 use rp_documents::{Actor, Entry, Outcome, Phase, Rights, Side};
-use rp_net::Target;
 use rp_net::door::ConnectionHandle;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -21,8 +20,7 @@ use tokio_util::task::TaskTracker;
 use super::audit::{AuditedAction, ByteCounters, SessionAudit};
 use super::auth::{AuthenticatedUser, Authority};
 use super::banner;
-use super::leg::Leg;
-use super::machines::Machine;
+use super::leg::LegUse;
 use super::metrics::{ChannelLabels, LoginLabels};
 use super::server::Bastion;
 pub(super) use channel::{ChannelOpening, ChannelTarget};
@@ -42,7 +40,8 @@ pub(super) struct Connection {
     is_reached: CancellationToken,
     /// Why it shall end.
     words: watch::Sender<Option<String>>,
-    spares: Mutex<Vec<Leg>>,
+    /// Its number among those that share connections to machines.
+    client: u64,
     /// Tasks that run for it.
     pub(super) tasks: TaskTracker,
     pub(super) bytes: Arc<ByteCounters>,
@@ -54,8 +53,7 @@ pub(super) struct Connection {
 /// The machine, and the permit held while it is used.
 #[derive(Debug)]
 pub(super) struct ConnectedMachine {
-    pub(super) target: Arc<Target>,
-    pub(super) machine: Machine,
+    pub(super) legs: LegUse,
     pub(super) trail: SessionAudit,
     _guard: StreamGuard,
 }
@@ -64,6 +62,7 @@ impl Connection {
     pub(super) fn new(bastion: Arc<Bastion>, from: IpAddr, visitor: ConnectionHandle) -> Arc<Self> {
         Arc::new(Self {
             began: bastion.clock().now(),
+            client: bastion.legs().next_client(),
             bastion,
             from,
             visitor,
@@ -73,7 +72,6 @@ impl Connection {
             reached: OnceLock::new(),
             is_reached: CancellationToken::new(),
             words: watch::Sender::new(None),
-            spares: Mutex::default(),
             tasks: TaskTracker::new(),
             bytes: Arc::default(),
             misses: AtomicUsize::new(0),
@@ -222,7 +220,6 @@ impl Connection {
         if tokio::time::timeout(Self::SETTLED_WITHIN, self.tasks.wait()).await.is_err() {
             tracing::warn!(from = %self.from, "the ends of some channels are still being written");
         }
-        self.spares.lock().clear();
         let metrics = self.bastion.metrics();
         metrics.received.add(self.bytes.received.load(Ordering::Relaxed));
         metrics.sent.add(self.bytes.sent.load(Ordering::Relaxed));

@@ -1,46 +1,49 @@
 //! The connection towards a machine: dialled, its host key checked, signed in with the cluster's key
 //! (`contract/portal.md` §16.3, "Do better" 21).
 //!
-//! A library's client is one loop for all channels of a connection, and a channel whose reader stalls stalls
-//! that loop. So each shell has a leg of its own, and a slow reader does not stall other shells.
+//! `sign_in` makes them, one at a time for each machine (`queue`) and on threads of their own (`threads`). The bastion's
+//! channels share those of their access and machine (`shared`, `pool`); a terminal in the browser has one of its own.
 
 mod error;
 mod handler;
+mod pool;
+mod queue;
+mod shared;
+mod sign_in;
+mod threads;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use rp_access::ActiveGrant;
 use rp_base::{SharedClock, chain};
-use rp_net::{Dialer, Port, SshTarget, Target};
-use russh::client::{self, AuthResult, Handle, Msg};
-use russh::keys::{HashAlg, PrivateKey, PrivateKeyWithHashAlg};
-use russh::{Channel, Disconnect, SshId};
-use tokio::io::{AsyncRead, AsyncWrite};
+use rp_net::{Dialer, Port, Target};
+use russh::client::{Handle, Msg};
+use russh::keys::PrivateKey;
+use russh::{Channel, Disconnect};
 use tokio_util::sync::CancellationToken;
 
-use super::agent::{Agent, Witness};
-use super::algorithms::towards_machines;
+use super::agent::Witness;
 use super::host_keys::{HostKeyError, HostKeys};
-use super::keys::machine_key;
 use super::machines::{Machine, MachineRoute, Machines};
 pub use error::LegError;
 use handler::MachineHandler;
+use queue::SignInQueue;
+use shared::SharedLegs;
+pub(super) use shared::{ChannelTarget, LegUse, MachineChannel};
+use threads::MachineThreads;
 
-/// Identification string of each leg; it reveals no version.
-const NAME: &str = "SSH-2.0-aro";
-/// Pieces of up to 32 KiB that wait for a slow reader; then the machine is told to wait.
-const WAITING: usize = 8;
 /// Masters that are tried as the way to a worker.
 const MOST_MASTERS: usize = 3;
-/// Parsed keys that are kept.
-const MOST_KEYS: usize = 256;
 /// How long a machine's last word may take after its channels are gone.
 const WORD_WITHIN: Duration = Duration::from_secs(2);
-/// Silent keep-alives after which a machine counts as gone.
-const MOST_SILENT: usize = 3;
+/// How long a machine may take to answer a question on a connection that is open.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+/// How long a machine may take to read that the connection ends.
+const GOODBYE_WITHIN: Duration = Duration::from_secs(5);
 
 /// What a [`Legs`] is built from.
 #[derive(Debug)]
@@ -65,6 +68,10 @@ pub struct Legs {
     parts: LegParts,
     /// By the target's fingerprint: parsing an RSA key is work.
     keys: Mutex<HashMap<u64, Arc<PrivateKey>>>,
+    queue: SignInQueue,
+    threads: MachineThreads,
+    shared: Arc<SharedLegs>,
+    clients: AtomicU64,
 }
 
 /// A connection to a machine, signed in. Dropped: closed.
@@ -72,6 +79,8 @@ pub struct Legs {
 pub struct Leg {
     handle: Arc<Connection>,
     state: Arc<LegState>,
+    /// Cancelled: the connection is over, whatever the machine does.
+    cut: CancellationToken,
     /// The control plane machine that passes it on.
     _through: Option<Box<Self>>,
 }
@@ -95,7 +104,14 @@ struct LegState {
 impl Legs {
     /// With these parts.
     pub fn new(parts: LegParts) -> Arc<Self> {
-        Arc::new(Self { parts, keys: Mutex::default() })
+        Arc::new(Self {
+            parts,
+            keys: Mutex::default(),
+            queue: SignInQueue::default(),
+            threads: MachineThreads::default(),
+            shared: Arc::default(),
+            clients: AtomicU64::default(),
+        })
     }
 
     /// The machines of clusters.
@@ -145,15 +161,18 @@ impl Legs {
         let within = self.parts.settings.connect_time;
         match &machine.way {
             MachineRoute::Master(number) => {
+                let _turn = self.queue.turn(target, machine).await;
                 let stream = self.parts.dialer.dial(target, Port::Ssh(*number), within).await;
                 self.sign_in(stream.map_err(LegError::Dial)?, target, machine, options, None).await
             }
             MachineRoute::Direct { host, port } => {
+                let _turn = self.queue.turn(target, machine).await;
                 let stream = self.parts.dialer.dial_address(host, *port, within).await;
                 self.sign_in(stream.map_err(LegError::Dial)?, target, machine, options, None).await
             }
             MachineRoute::Through { address, port } => {
                 let (master, channel) = self.connect_through_master(target, address, *port).await?;
+                let _turn = self.queue.turn(target, machine).await;
                 self.sign_in(channel.into_stream(), target, machine, options, Some(Box::new(master))).await
             }
         }
@@ -193,93 +212,15 @@ impl Legs {
         address: &str,
         port: u16,
     ) -> Result<(Leg, Channel<Msg>), LegError> {
+        let turn = self.queue.turn(target, master).await;
         let stream =
             self.parts.dialer.dial(target, Port::Ssh(number), self.parts.settings.connect_time).await;
         let stream = stream.map_err(LegError::Dial)?;
         let leg = Box::pin(self.sign_in(stream, target, master, LegOptions::default(), None)).await?;
+        drop(turn);
         let channel = leg.direct_tcpip(address, port).await?;
         Ok((leg, channel))
     }
-
-    async fn sign_in<S>(
-        &self,
-        stream: S,
-        target: &Arc<Target>,
-        machine: &Machine,
-        options: LegOptions,
-        through: Option<Box<Leg>>,
-    ) -> Result<Leg, LegError>
-    where
-        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    {
-        let ssh = target.ssh.as_ref().ok_or(LegError::NoKey)?;
-        let key = self.key(target.fingerprint, ssh)?;
-        let state = Arc::new(LegState::default());
-        let far = MachineHandler {
-            target: Arc::clone(target),
-            machine: machine.clone(),
-            host_keys: Arc::clone(&self.parts.host_keys),
-            agent: options.agent.map(|witness| Arc::new(Agent::new(Arc::clone(&key), witness))),
-            state: Arc::clone(&state),
-            _gone: state.gone.clone().drop_guard(),
-        };
-        let config = self.config(target, machine).await;
-        let mut handle = client::connect_stream(config, stream, far).await.map_err(|error| {
-            let refused = state.refused.lock().take();
-            refused.map_or_else(|| LegError::from_russh(error), LegError::HostKey)
-        })?;
-        authenticate(&mut handle, &ssh.user, &key).await?;
-        Ok(Leg { handle: Arc::new(Connection(handle)), state, _through: through })
-    }
-
-    async fn config(&self, target: &Arc<Target>, machine: &Machine) -> Arc<client::Config> {
-        let known = self.parts.host_keys.known(target, machine).await;
-        let settings = &self.parts.settings;
-        // Those of `contract/portal.md` §16.1; newer ones before them where the settings and the machine have them.
-        let mut preferred = towards_machines(settings.fips, settings.modern_machines, &known.algorithms);
-        if known.certificate {
-            preferred.host_key_certificates = preferred.key.clone();
-        }
-        Arc::new(client::Config {
-            client_id: SshId::Standard(NAME.into()),
-            preferred,
-            channel_buffer_size: WAITING,
-            keepalive_interval: Some(settings.keepalive),
-            keepalive_max: MOST_SILENT,
-            ..client::Config::default()
-        })
-    }
-
-    fn key(&self, fingerprint: u64, ssh: &SshTarget) -> Result<Arc<PrivateKey>, LegError> {
-        if let Some(known) = self.keys.lock().get(&fingerprint) {
-            return Ok(Arc::clone(known));
-        }
-        let parsed = Arc::new(machine_key(ssh).map_err(LegError::BadKey)?);
-        let mut keys = self.keys.lock();
-        if keys.len() >= MOST_KEYS {
-            keys.clear();
-        }
-        keys.insert(fingerprint, Arc::clone(&parsed));
-        Ok(parsed)
-    }
-}
-
-/// SHA-512 first; SHA-1 never.
-async fn authenticate(
-    handle: &mut Handle<MachineHandler>,
-    user: &str,
-    key: &Arc<PrivateKey>,
-) -> Result<(), LegError> {
-    let hashes: &[Option<HashAlg>] =
-        if key.algorithm().is_rsa() { &[Some(HashAlg::Sha512), Some(HashAlg::Sha256)] } else { &[None] };
-    for hash in hashes {
-        let key = PrivateKeyWithHashAlg::new(Arc::clone(key), *hash);
-        match handle.authenticate_publickey(user, key).await.map_err(LegError::from_russh)? {
-            AuthResult::Success => return Ok(()),
-            AuthResult::Failure { .. } => {}
-        }
-    }
-    Err(LegError::KeyRefused)
 }
 
 impl Leg {
@@ -300,9 +241,10 @@ impl Leg {
         opened.await.map_err(LegError::from_russh)
     }
 
-    /// Cancelled when the connection is gone.
-    pub fn closed(&self) -> CancellationToken {
-        self.state.gone.clone()
+    /// Whether the machine answers, within a few seconds.
+    pub(super) async fn answers(&self) -> bool {
+        let asked = tokio::time::timeout(ANSWER_WITHIN, self.handle.0.send_ping()).await;
+        matches!(asked, Ok(Ok(()))) && !self.state.gone.is_cancelled()
     }
 
     /// Why it is gone, once it is.
@@ -319,13 +261,16 @@ impl Leg {
 
 impl Drop for Leg {
     fn drop(&mut self) {
-        let handle = Arc::clone(&self.handle);
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move {
-                let bye = handle.0.disconnect(Disconnect::ByApplication, "the session ended", "en");
-                // Do not wait for a machine that no longer reads.
-                let _ = tokio::time::timeout(Duration::from_secs(5), bye).await;
-            });
-        }
+        let (handle, gone, cut) = (Arc::clone(&self.handle), self.state.gone.clone(), self.cut.clone());
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return cut.cancel() };
+        runtime.spawn(async move {
+            let bye = async {
+                let _ = handle.0.disconnect(Disconnect::ByApplication, "the session ended", "en").await;
+                gone.cancelled().await;
+            };
+            // Do not wait for a machine that no longer reads.
+            let _ = tokio::time::timeout(GOODBYE_WITHIN, bye).await;
+            cut.cancel();
+        });
     }
 }

@@ -115,12 +115,13 @@ pub(super) async fn settle(connection: &Connection, end: ChannelOutcome, begun: 
         }
         ChannelOutcome::Signal(name) => (format!("signal {name}"), "ok", 0, None),
         ChannelOutcome::Closed => ("closed".to_owned(), "ok", 0, None),
-        ChannelOutcome::Broken => ("the machine went away".to_owned(), "failed", 0, Some(Side::Cluster)),
         ChannelOutcome::Idle => ("nothing was typed".to_owned(), "cut", 0, Some(Side::You)),
         ChannelOutcome::Unrecorded(_) => ("cut: not recorded".to_owned(), "cut", 0, Some(Side::Us)),
-        ChannelOutcome::Left => match connection.access_over() {
+        // At the end of an access the connection to the machine is cut too.
+        end @ (ChannelOutcome::Left | ChannelOutcome::Broken) => match connection.access_over() {
             Some(sentence) => (sentence.to_owned(), "cut", 0, Some(Side::You)),
-            None => ("left".to_owned(), "ok", 0, None),
+            None if end == ChannelOutcome::Left => ("left".to_owned(), "ok", 0, None),
+            None => ("the machine went away".to_owned(), "failed", 0, Some(Side::Cluster)),
         },
     };
     if let Some(mut settle) = settle {

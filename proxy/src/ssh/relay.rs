@@ -96,6 +96,8 @@ pub(super) struct Relay<G, N> {
     pub(super) begun: Option<StartedProgram>,
     /// Why the machine is gone, once it is; `None` where there is no stream for words of ours.
     pub(super) news: Option<N>,
+    /// Set while the person's client takes nothing.
+    pub(super) stalled: Arc<AtomicBool>,
 }
 
 /// State shared by both directions.
@@ -109,12 +111,14 @@ struct RelayState {
     /// The person has nothing more to send.
     said_all: AtomicBool,
     idle: IdleWatch,
+    /// The person's client takes nothing.
+    stalled: Arc<AtomicBool>,
 }
 
 impl<G: Gatekeeper, N: Future<Output = String>> Relay<G, N> {
     /// Carries the channel to its end. The person's side is closed, the machine's too.
     pub(super) async fn run(self) -> (ChannelOutcome, Option<StartedProgram>) {
-        let Self { outlet, person, handle, far, gate, cut, total, begun, news } = self;
+        let Self { outlet, person, handle, far, gate, cut, total, begun, news, stalled } = self;
         let (mut from_far, to_far) = far.split();
         let shared = RelayState {
             begun: OnceCell::new_with(begun),
@@ -124,6 +128,7 @@ impl<G: Gatekeeper, N: Future<Output = String>> Relay<G, N> {
             end: Mutex::new(ChannelOutcome::Closed),
             said_all: AtomicBool::new(false),
             idle: IdleWatch::new(gate.idle()),
+            stalled,
         };
         let end = {
             let mut up = std::pin::pin!(up(outlet, &to_far, &gate, &shared));
@@ -153,8 +158,9 @@ impl<G: Gatekeeper, N: Future<Output = String>> Relay<G, N> {
             () = words => {}
             () = cut.cancelled() => {}
         }
-        // Wake a client that waits for room.
+        // Wake a client that waits for room, and the connection to the machine where it waits for this channel.
         cut.cancel();
+        drop(from_far);
         let bye = async {
             let _ = to_far.close().await;
             if end != ChannelOutcome::Left {

@@ -11,5 +11,6 @@ mod logins;
 mod negotiated;
 mod private_link;
 mod raw;
+mod sharing;
 mod shells;
 mod world;

@@ -105,20 +105,6 @@ async fn one_slow_reader_stalls_nobody() {
     master.kill().await.unwrap();
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn sessions_of_one_connection_have_legs_of_their_own_and_use_them_again() {
-    let world = World::new().await;
-    let socket = world.folder.path().join("master");
-    let client = world.granted().await.option(&format!("ControlPath={}", socket.display()));
-    let mut master = client.ssh(&["-M", "-N"], &[]).spawn().unwrap();
-    crate::world::until("the master's socket", async || socket.exists().then_some(())).await;
-    for _ in 0..4 {
-        assert_eq!(client.run("echo again").await.text(), "again\n");
-    }
-    assert!(world.machine.connections() <= 2, "{} connections", world.machine.connections());
-    master.kill().await.unwrap();
-}
-
 /// A machine's terminal follows the client's: with the library's client, for OpenSSH's takes the size of a terminal.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_terminals_size_is_passed_on() {

@@ -1,5 +1,10 @@
 //! A bastion, a machine with OpenSSH's server, and OpenSSH's client.
 
+#[path = "../shared/person.rs"]
+mod person;
+#[path = "../shared/waits.rs"]
+mod waits;
+
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt as _;
@@ -16,12 +21,11 @@ use proxy::ssh::host_keys::HostKeys;
 use proxy::ssh::keys::{KeyParts, ServiceKeys};
 use proxy::ssh::machines::ClusterMachines;
 use proxy::ssh::{Bastion, BastionParts, LegParts, Legs};
-use rp_access::{Access, AccessParts, Caller, IssueRequest, IssuedGrant, Policy};
-use rp_audit::{Audit, AuditOptions, CheckpointKey, Query};
+use rp_access::{Access, AccessParts, IssueRequest, IssuedGrant, Policy};
+use rp_audit::{Audit, AuditOptions, CheckpointKey};
 use rp_base::{Clock as _, Id, Secret, SystemClock, SystemRandom};
-use rp_config::SelfServiceRights;
 use rp_database::in_memory;
-use rp_documents::{Entry, GrantKind, GrantOptions, Person, ResourceId, Rights};
+use rp_documents::{Entry, GrantKind, GrantOptions, ResourceId, Rights};
 use rp_net::listen::Stop;
 use rp_net::{
     Dialer, DialerOptions, Directory, DirectoryError, Endpoint, Networks, Origins, PrivateWay, Source,
@@ -35,8 +39,9 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
 use tokio::process::Command;
 
-/// Far more than anything here needs: speed is asserted in benchmarks.
-pub(crate) const SOON: Duration = Duration::from_secs(60);
+use person::{caller, policy};
+pub(crate) use waits::{SOON, soon, until};
+
 /// For tens of mebibytes through a debug build on a busy machine.
 const LONG: Duration = Duration::from_secs(600);
 const RES: &str = "/subscriptions/00000000-0000-0000-0000-000000000000/resourcegroups/imported/providers/microsoft.redhatopenshift/openshiftclusters/harbor";
@@ -111,32 +116,6 @@ impl Drop for World {
         self.stop.cut.cancel();
         self.machine.kill();
     }
-}
-
-fn policy() -> Policy {
-    let group = |name: &str| vec![name.to_owned()];
-    Policy {
-        roles: rp_config::Roles {
-            sre: group("sres"),
-            elevated: group("power"),
-            admin: group("admins"),
-            ..rp_config::Roles::default()
-        },
-        elevation: rp_config::Elevation {
-            self_service: group("power"),
-            self_service_rights: SelfServiceRights::Admin,
-            ..rp_config::Elevation::default()
-        },
-        ..Policy::default()
-    }
-}
-
-fn caller() -> Caller {
-    let groups = vec!["power".to_owned()];
-    let roles = policy().roles_of(&groups);
-    let person = Person { sub: "sub-ada".to_owned(), name: "ada@example.com".to_owned(), groups };
-    let request_id = Id::random(&SystemRandom);
-    Caller { person, roles, from: "127.0.0.1".to_owned(), request_id, via: rp_access::Via::Session }
 }
 
 impl World {
@@ -253,16 +232,16 @@ impl World {
                 life: None,
                 break_glass: false,
             };
-            self.access.request_elevation(&caller(), ask).await.unwrap();
+            self.access.request_elevation(&caller(&["power"]), ask).await.unwrap();
         }
         let mut ask = IssueRequest::new(GrantKind::Ssh, Some(id()), Rights::Write, REASON.to_owned());
         ask.machine = Some(MACHINE.to_owned());
         change(&mut ask);
-        self.access.issue(&caller(), ask).await.unwrap()
+        self.access.issue(&caller(&["power"]), ask).await.unwrap()
     }
 
     pub(crate) async fn revoke(&self, issued: &IssuedGrant) {
-        self.access.revoke(&caller(), &issued.grant.id, None).await.unwrap();
+        self.access.revoke(&caller(&["power"]), &issued.grant.id, None).await.unwrap();
     }
 
     /// A client that signs in with a certificate of that access.
@@ -320,12 +299,13 @@ impl World {
 
     /// Waits until the audit trail holds an entry that a look accepts.
     pub(crate) async fn audited(&self, what: &str, look: impl Fn(&Entry) -> bool) -> Entry {
-        until(what, async || {
-            let found = self.audit.search(&Query { limit: 500, ..Query::default() }).await.unwrap();
-            found.entries.into_iter().find(|entry| look(entry))
-        })
-        .await
+        waits::audited(&self.audit, what, look).await
     }
+}
+
+/// The person who has accesses here.
+pub(crate) fn ada() -> rp_access::Caller {
+    caller(&["power"])
 }
 
 pub(crate) fn id() -> ResourceId {
@@ -499,21 +479,4 @@ impl Machine {
     pub(crate) fn connections(&self) -> usize {
         self.groups.lock().len()
     }
-}
-
-/// Waits until a look finds what it looks for.
-pub(crate) async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
-    let looking = async {
-        loop {
-            if let Some(found) = look().await {
-                return found;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    soon(what, looking).await
-}
-
-pub(crate) async fn soon<T>(what: &str, awaited: impl Future<Output = T>) -> T {
-    tokio::time::timeout(SOON, awaited).await.unwrap_or_else(|_| panic!("waited in vain for: {what}"))
 }

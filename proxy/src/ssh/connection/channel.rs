@@ -2,38 +2,18 @@
 
 use std::sync::Arc;
 
-use rp_documents::Side;
 use russh::server::{self, ChannelOpenHandle};
-use russh::{Channel, ChannelOpenFailure, ChannelWriteHalf, client};
+use russh::{ChannelOpenFailure, ChannelWriteHalf};
 use tokio_util::sync::CancellationToken;
 
 use super::connect::ConnectError;
 use super::{ConnectedMachine, Connection};
 use crate::ssh::audit::AuditedAction;
 use crate::ssh::banner;
-use crate::ssh::leg::{Leg, LegError};
+pub(in crate::ssh) use crate::ssh::leg::ChannelTarget;
+use crate::ssh::leg::MachineChannel;
 use crate::ssh::program::{ForwardGate, SessionGate, settle};
 use crate::ssh::relay::{ChannelOutcome, Outlet, Relay, StartedProgram};
-
-/// Legs that are kept for the next channel.
-const MOST_SPARES: usize = 4;
-
-/// Where a channel leads.
-#[derive(Debug, Clone)]
-pub(in crate::ssh) enum ChannelTarget {
-    Session,
-    Forward { host: String, port: u16 },
-}
-
-impl ChannelTarget {
-    /// The channel's type, as in the access log (`contract/portal.md` §17.2).
-    const fn name(&self) -> &'static str {
-        match self {
-            Self::Session => "session",
-            Self::Forward { .. } => "direct-tcpip",
-        }
-    }
-}
 
 /// A channel that the client asked for.
 pub(in crate::ssh) struct ChannelOpening {
@@ -46,24 +26,6 @@ pub(in crate::ssh) struct ChannelOpening {
 }
 
 impl Connection {
-    /// A leg that no channel uses.
-    async fn leg(&self, reached: &ConnectedMachine) -> Result<Leg, LegError> {
-        loop {
-            let Some(spare) = self.spares.lock().pop() else { break };
-            if !spare.closed().is_cancelled() {
-                return Ok(spare);
-            }
-        }
-        self.connect(&reached.target, &reached.machine, &reached.trail).await
-    }
-
-    fn give_back(&self, leg: Leg) {
-        let mut spares = self.spares.lock();
-        if !leg.closed().is_cancelled() && !self.over.is_cancelled() && spares.len() < MOST_SPARES {
-            spares.push(leg);
-        }
-    }
-
     /// Carries a channel from its opening to its end.
     pub(in crate::ssh) async fn carry(self: Arc<Self>, opening: ChannelOpening) {
         let ChannelOpening { way, person, outlet, handle, reply, cut } = opening;
@@ -76,7 +38,7 @@ impl Connection {
             opened = self.open(reached, &way) => opened,
             () = cut.cancelled() => return,
         };
-        let (leg, far, begun) = match opened {
+        let (mut channel, begun) = match opened {
             Ok(opened) => opened,
             Err(error) => {
                 self.count(way.name(), "failed");
@@ -85,29 +47,30 @@ impl Connection {
                 return reply.reject(why).await;
             }
         };
+        let Some(far) = channel.take() else { return };
         reply.accept().await;
         let _open = self.bastion.metrics().channels.track();
         self.count(way.name(), "ok");
         reached.trail.log("opened", way.name(), None);
         let began = self.bastion.clock().now();
-        let total = Arc::clone(&self.bytes);
+        let (total, stalled) = (Arc::clone(&self.bytes), channel.stalled());
         let (end, begun) = match &way {
             ChannelTarget::Session => {
                 let gate = SessionGate::new(Arc::clone(&self), reached.trail.clone());
-                let news = Some(leg.loss_reason());
-                let relay = Relay { outlet, person, handle, far, gate, cut, total, begun, news };
+                let news = Some(channel.leg().loss_reason());
+                let relay = Relay { outlet, person, handle, far, gate, cut, total, begun, news, stalled };
                 Box::pin(relay.run()).await
             }
             ChannelTarget::Forward { .. } => {
                 let (gate, news) = (ForwardGate, None::<std::future::Ready<String>>);
-                let relay = Relay { outlet, person, handle, far, gate, cut, total, begun, news };
+                let relay = Relay { outlet, person, handle, far, gate, cut, total, begun, news, stalled };
                 Box::pin(relay.run()).await
             }
         };
         if let ChannelOutcome::Unrecorded(words) = &end {
             self.end(words);
         }
-        self.give_back(leg);
+        drop(channel);
         settle(&self, end, begun).await;
         let took = self.bastion.clock().now().since(began);
         reached.trail.log("closed", way.name(), Some(u64::try_from(took.as_millis()).unwrap_or(u64::MAX)));
@@ -118,7 +81,7 @@ impl Connection {
         &self,
         reached: &ConnectedMachine,
         way: &ChannelTarget,
-    ) -> Result<(Leg, Channel<client::Msg>, Option<StartedProgram>), ConnectError> {
+    ) -> Result<(MachineChannel, Option<StartedProgram>), ConnectError> {
         let settle = match way {
             ChannelTarget::Session => None,
             ChannelTarget::Forward { host, port } => {
@@ -127,24 +90,18 @@ impl Connection {
                 Some(started.map_err(ConnectError::Audit)?)
             }
         };
-        let leg = self.leg(reached).await.map_err(ConnectError::Leg)?;
-        let opened = match way {
-            ChannelTarget::Session => leg.session().await,
-            ChannelTarget::Forward { host, port } => leg.direct_tcpip(host, *port).await,
-        };
-        match (opened, settle) {
+        match (self.bastion.legs().open(&reached.legs, way).await, settle) {
             (Ok(channel), settle) => {
                 let begun = settle.map(|settle| StartedProgram {
                     counted: Arc::clone(&settle.bytes),
                     settle: Some(settle),
                     recorder: None,
                 });
-                Ok((leg, channel, begun))
+                Ok((channel, begun))
             }
             (Err(error), settle) => {
-                self.give_back(leg);
                 if let Some(mut settle) = settle {
-                    settle.outcome("failed", 0, Some(Side::Cluster));
+                    settle.outcome("failed", 0, Some(error.side()));
                 }
                 Err(ConnectError::Leg(error))
             }

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use rp_base::chain;
-use rp_net::{Target, TooOften};
+use rp_net::TooOften;
 
 use super::{ConnectedMachine, Connection, rights_of};
-use crate::ssh::audit::{AgentWitness, AuditedAction, SessionAudit};
-use crate::ssh::leg::{Leg, LegError, LegOptions};
-use crate::ssh::machines::Machine;
+use crate::ssh::audit::{AgentWitness, AuditedAction};
+use crate::ssh::leg::{LegError, LegUse};
 
 /// Why no machine was reached. The text is for the person.
 #[derive(Debug, thiserror::Error)]
@@ -82,18 +81,9 @@ impl Connection {
         let machine = machine.map_err(|error| ConnectError::Leg(LegError::Machines(error)))?;
         trail.machine.clone_from(&machine.name);
         trail.identity = target.ssh.as_ref().map(|ssh| ssh.user.clone()).unwrap_or_default();
-        let leg = self.connect(&target, &machine, &trail).await.map_err(ConnectError::Leg)?;
-        self.spares.lock().push(leg);
-        Ok(ConnectedMachine { target, machine, trail, _guard: guard })
-    }
-
-    pub(super) async fn connect(
-        &self,
-        target: &Arc<Target>,
-        machine: &Machine,
-        trail: &SessionAudit,
-    ) -> Result<Leg, LegError> {
         let agent = self.may_forward_agent().then(|| Arc::new(AgentWitness(trail.clone())) as _);
-        self.bastion.legs().connect_with(&trail.live, target, machine, LegOptions { agent }).await
+        let legs = LegUse { live: Arc::clone(live), target, machine, client: self.client, agent };
+        self.bastion.legs().prepare(&legs).await.map_err(ConnectError::Leg)?;
+        Ok(ConnectedMachine { legs, trail, _guard: guard })
     }
 }

@@ -31,6 +31,8 @@ pub enum LegError {
     Broken(#[source] russh::Error),
     #[error("the machine refused to open the channel")]
     ChannelRefused(ChannelOpenFailure),
+    #[error("too many channels to this machine are open with this access; close some")]
+    Full,
     #[error("the access ended: {}", .0.sentence())]
     Ended(rp_access::EndReason),
 }
@@ -42,7 +44,7 @@ impl LegError {
             Self::BadKey(_) => Side::Us,
             Self::Dial(error) => error.side,
             Self::Machines(error) => error.side(),
-            Self::Ended(_) => Side::You,
+            Self::Ended(_) | Self::Full => Side::You,
             Self::NoKey
             | Self::NoMaster
             | Self::HostKey(_)

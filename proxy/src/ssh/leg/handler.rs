@@ -21,6 +21,8 @@ pub(super) struct MachineHandler {
     pub(super) host_keys: Arc<HostKeys>,
     pub(super) agent: Option<Arc<Agent>>,
     pub(super) state: Arc<LegState>,
+    /// Where the store and the cluster's API are asked: this end's task runs on threads of its own.
+    pub(super) home: tokio::runtime::Handle,
     /// Dropped with the connection's task.
     pub(super) _gone: DropGuard,
 }
@@ -29,10 +31,17 @@ impl client::Handler for MachineHandler {
     type Error = russh::Error;
 
     async fn check_server_key(&mut self, shown: &PublicKeyOrCertificate) -> Result<bool, russh::Error> {
-        match self.host_keys.check(&self.target, &self.machine, shown).await {
-            Ok(()) => Ok(true),
-            Err(error) => {
+        let (host_keys, target) = (Arc::clone(&self.host_keys), Arc::clone(&self.target));
+        let (machine, shown) = (self.machine.clone(), copy(shown));
+        let check = self.home.spawn(async move { host_keys.check(&target, &machine, &shown).await });
+        match check.await {
+            Ok(Ok(())) => Ok(true),
+            Ok(Err(error)) => {
                 *self.state.refused.lock() = Some(error);
+                Ok(false)
+            }
+            Err(error) => {
+                tracing::error!(machine = %self.machine.name, error = %chain(&error), "a host key could not be checked");
                 Ok(false)
             }
         }
@@ -138,6 +147,17 @@ impl client::Handler for MachineHandler {
         };
         *self.state.why.lock() = Some(why).filter(|why| !why.is_empty());
         Ok(())
+    }
+}
+
+fn copy(shown: &PublicKeyOrCertificate) -> PublicKeyOrCertificate {
+    match shown {
+        PublicKeyOrCertificate::PublicKey { key, hash_alg } => {
+            PublicKeyOrCertificate::PublicKey { key: key.clone(), hash_alg: *hash_alg }
+        }
+        PublicKeyOrCertificate::Certificate(certificate) => {
+            PublicKeyOrCertificate::Certificate(certificate.clone())
+        }
     }
 }
 

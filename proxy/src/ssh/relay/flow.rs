@@ -1,6 +1,6 @@
 //! Both ways of a channel. Data is taken from the leg only when the client has room for it, so the leg's own window fills.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,6 +13,30 @@ use super::{
     RequestResult, short, unrecorded,
 };
 use crate::ssh::banner;
+
+/// Marks a channel whose client has no room for more, until it is dropped.
+struct StallMark<'a>(&'a AtomicBool);
+
+impl Drop for StallMark<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
+impl RelayState {
+    /// `None`: the client's window takes a piece of that many bytes at once.
+    async fn mark_stalled(
+        &self,
+        person: &ChannelWriteHalf<server::Msg>,
+        size: usize,
+    ) -> Option<StallMark<'_>> {
+        if person.writable_packet_size().await >= size {
+            return None;
+        }
+        self.stalled.store(true, Ordering::Relaxed);
+        Some(StallMark(&self.stalled))
+    }
+}
 
 /// How long a machine has to answer a request.
 const ANSWER_WITHIN: Duration = Duration::from_secs(20);
@@ -53,6 +77,7 @@ pub(super) async fn down(
                     return unrecorded(&error);
                 }
                 shared.count_down(data.len());
+                let _waits = shared.mark_stalled(person, data.len()).await;
                 person.data_bytes(data).await.map_err(|_| PeerGone)
             }
             ChannelMsg::ExtendedData { data, ext } => {
@@ -60,6 +85,7 @@ pub(super) async fn down(
                     return unrecorded(&error);
                 }
                 shared.count_down(data.len());
+                let _waits = shared.mark_stalled(person, data.len()).await;
                 person.extended_data_bytes(ext, data).await.map_err(|_| PeerGone)
             }
             ChannelMsg::Close => return shared.end.lock().clone(),

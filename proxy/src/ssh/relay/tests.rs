@@ -158,6 +158,7 @@ impl World {
             total: Arc::default(),
             begun: None,
             news: Some(ready("it is gone".to_owned())),
+            stalled: Arc::default(),
         };
         RelayedChannel { relay, inlet, shown, machine: (at_machine, its_handle) }
     }
@@ -339,6 +340,31 @@ async fn the_exit_status_comes_after_the_last_byte() {
     let ((), (end, _), seen) = tokio::join!(saying, relay.run(), seen(shown));
     assert_eq!(end, ChannelOutcome::Exit(5));
     assert_eq!(seen, [format!("out {SIZE} bytes").as_str(), "exit 5", "eof", "close"]);
+}
+
+/// New channels keep away from a connection on which a client takes nothing.
+#[tokio::test]
+async fn a_client_that_takes_nothing_is_marked_until_it_does() {
+    const SIZE: usize = 16_000_000;
+    let mut world = World::new(AGREES).await;
+    let RelayedChannel { relay, inlet, shown, machine: (machine, _) } = world.carried().await;
+    let stalled = Arc::clone(&relay.stalled);
+    let saying = async {
+        assert_eq!(inlet.ask(command()).await, Ok(()));
+        machine.data_bytes(vec![7; SIZE]).await.unwrap();
+        machine.exit_status(0).await.unwrap();
+        machine.close().await.unwrap();
+    };
+    let reading = async {
+        while !stalled.load(Ordering::Relaxed) {
+            tokio::task::yield_now().await;
+        }
+        seen(shown).await
+    };
+    let ((), (end, _), seen) = tokio::join!(saying, relay.run(), reading);
+    assert_eq!(end, ChannelOutcome::Exit(0));
+    assert_eq!(seen, [format!("out {SIZE} bytes").as_str(), "exit 0", "close"]);
+    assert!(!stalled.load(Ordering::Relaxed));
 }
 
 #[tokio::test]
