@@ -1,13 +1,19 @@
 //! The Kubernetes API proxy: one request, phase by phase.
 //!
-//! authenticate → classify → allow → find the target → audit (when it must be durable first) → assemble
-//! the request → send → pass the answer on → audit the end.
+//! `admission` authenticates, classifies and allows; `handle` writes the audit trail around `dispatch`, which sends what
+//! `assembly` wrote and passes `answer` on; `refusal` answers what fails. What they share is `service` (the proxy) and
+//! `request_context` (one request).
 
 mod address;
+mod admission;
+mod answer;
+mod assembly;
 mod audit;
 mod body;
 mod body_error;
+mod dispatch;
 mod error;
+mod exec;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzzing;
@@ -15,29 +21,36 @@ mod handle;
 mod headers;
 mod identity;
 mod impersonation;
+mod kube_protobuf;
 mod metrics;
 mod pool;
 mod reach;
 mod redaction;
 mod redirect;
+mod refusal;
 mod request;
+mod request_context;
 mod rules;
+mod self_review;
+mod service;
+mod session_endpoints;
 mod session_kind;
 mod session_recording;
-mod session_ways;
+mod session_status;
 mod upgrade;
 mod watch_end;
 
 pub(crate) use address::bearer;
 pub use body::Body;
 pub use error::{ErrorText, ProxyError};
-pub use handle::{ApiProxy, ApiProxyParts, PageRequest, Timeouts};
-pub(crate) use handle::{ExecRequest, RunningExec};
+pub(crate) use exec::{ExecRequest, RunningExec};
+pub use handle::PageRequest;
 pub use reach::{DialRecord, ReachReport};
 pub use request::{Classified, classify};
 pub use rules::{Denied, allow};
+pub use service::{ApiProxy, ApiProxyParts, Timeouts};
+pub use session_endpoints::{SESSION_ENDPOINTS, SessionEndpoint};
 pub use session_kind::SessionKind;
-pub use session_ways::{WAYS, Way};
 
 /// Registers the proxy's metrics: for the generated reference, and once by [`ApiProxy::new`].
 pub fn register_metrics(registry: &rp_metrics::Registry) {

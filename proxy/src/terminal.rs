@@ -37,7 +37,7 @@ use shared_screen::SharedScreen;
 
 use crate::ApiProxy;
 
-pub use frames::{Place, Size};
+pub use frames::{Size, TerminalDestination};
 pub use machine::Shells;
 pub use portal_session::PortalSession;
 pub use socket::{PROTOCOL, PendingUpgrade, accept};

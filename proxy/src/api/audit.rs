@@ -115,6 +115,7 @@ impl AuditEntryGuard {
         let (word, side) = match cut {
             BodyError::Ended | BodyError::Untaken => ("cut", Side::You),
             BodyError::Silent | BodyError::Broken(_) => ("failed", Side::Cluster),
+            BodyError::Unsearched(_) => ("failed", Side::Us),
         };
         self.outcome(word, side);
     }

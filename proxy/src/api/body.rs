@@ -9,14 +9,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use http::{HeaderMap, HeaderName};
 use http_body::{Frame, SizeHint};
-use rp_access::credentials::Redactor;
 use rp_access::{ActiveGrant, RequestGuard, StreamGuard};
 use rp_metrics::GaugeGuard;
 
 use super::audit::AuditEntryGuard;
 use super::body_error::BodyError;
 use super::pool::UpstreamBody;
+use super::redaction::AnswerRedactor;
 use super::watch_end::WatchEndEvent;
 use crate::overseer::{CutReason, OverseenBody, Overseer, WatchLimits, Watched};
 use crate::prom::PromBody;
@@ -42,7 +43,9 @@ enum Inner {
 pub(super) struct ClusterBody {
     pub(super) answer: UpstreamBody,
     /// Withholds credentials.
-    pub(super) redactor: Option<Box<Redactor>>,
+    pub(super) redactor: Option<Box<AnswerRedactor>>,
+    /// Trailers that pass; no others do.
+    pub(super) trailers: Vec<HeaderName>,
     pub(super) settle: AuditEntryGuard,
     /// Bytes that went to the client.
     pub(super) sent: Arc<AtomicU64>,
@@ -124,6 +127,11 @@ impl http_body::Body for ClusterBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let next = loop {
+            if let Some(redactor) = &mut self.redactor
+                && let Some(passed) = ready!(redactor.poll_running(cx))
+            {
+                break Some(passed.map(Frame::data));
+            }
             match ready!(Pin::new(&mut self.answer).poll_frame(cx)) {
                 Some(Ok(frame)) => {
                     if let Some(frame) = self.searched(frame) {
@@ -149,7 +157,7 @@ impl http_body::Body for ClusterBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.answer.is_end_stream()
+        !self.redactor.as_ref().is_some_and(|redactor| redactor.is_running()) && self.answer.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -160,14 +168,23 @@ impl http_body::Body for ClusterBody {
 impl ClusterBody {
     /// What may pass of a piece; `None`: nothing yet.
     fn searched(&mut self, frame: Frame<Bytes>) -> Option<Frame<Bytes>> {
-        let Some(redactor) = &mut self.redactor else { return Some(frame) };
         let data = match frame.into_data() {
             Ok(data) => data,
-            Err(other) => return Some(other),
+            Err(last) => return last.into_trailers().ok().and_then(|given| self.listed(&given)),
         };
-        let mut out = Vec::with_capacity(data.len());
-        redactor.pass(&data, &mut out);
-        (!out.is_empty()).then(|| Frame::data(out.into()))
+        let Some(redactor) = &mut self.redactor else { return Some(Frame::data(data)) };
+        redactor.take(data).map(Frame::data)
+    }
+
+    /// The trailers that pass; `None`: none does.
+    fn listed(&self, given: &HeaderMap) -> Option<Frame<Bytes>> {
+        let mut passed = HeaderMap::new();
+        for name in &self.trailers {
+            for value in given.get_all(name) {
+                passed.append(name.clone(), value.clone());
+            }
+        }
+        (!passed.is_empty()).then(|| Frame::trailers(passed))
     }
 }
 

@@ -11,4 +11,6 @@ pub enum BodyError {
     Untaken,
     #[error("the cluster broke off")]
     Broken(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error("the answer could not be searched for credentials")]
+    Unsearched(#[source] tokio::task::JoinError),
 }

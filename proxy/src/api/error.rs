@@ -54,6 +54,16 @@ pub enum ProxyError {
     Unsearchable,
     #[error("too often")]
     TooOften(#[source] TooOften),
+    #[error("the request's body is too long")]
+    LongBody,
+    #[error("a review in an encoding that is not read")]
+    ReviewEncoding,
+    #[error("the cluster's list of rules cannot be limited: {0}")]
+    Rules(&'static str),
+    #[error("a watch cannot go on: {}", .0.sentence())]
+    WatchExpired(EndReason),
+    #[error("the process stops")]
+    Stopping,
 }
 
 /// The text of an error of the proxy itself, not of the cluster.
@@ -196,6 +206,39 @@ impl ProxyError {
                 again: None,
             },
             Self::TooOften(wait) => too_often(*wait),
+            Self::LongBody => you(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "RequestEntityTooLarge",
+                "long_body",
+                "A review has at most 1 MiB.".to_owned(),
+                "",
+            ),
+            Self::ReviewEncoding => you(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "UnsupportedMediaType",
+                "review_encoding",
+                "A review of one's own access is read in JSON or Kubernetes' protobuf, not packed.".to_owned(),
+                "Send application/json.",
+            ),
+            Self::Rules(what) => StatusParts {
+                status: StatusCode::BAD_GATEWAY,
+                reason: "ServiceUnavailable",
+                code: "rules_not_limited",
+                message: format!("The cluster's list of rules cannot be limited to those of your grant: {what}."),
+                side: Side::Cluster,
+                action: "Ask for single actions: kubectl auth can-i VERB RESOURCE.",
+                again: None,
+            },
+            Self::WatchExpired(why) => {
+                let sentence = capital(why.sentence());
+                StatusParts {
+                    side: Side::Us,
+                    ..you(StatusCode::GONE, "Expired", "watch_expired", sentence, "List and watch anew.")
+                }
+            }
+            Self::Stopping => {
+                ours("stopping", "This process of the service stops; another one takes its place.".to_owned())
+            }
             Self::Audit(_) => {
                 ours("audit_unavailable", "The audit trail cannot be written, so nothing was sent to the cluster.".to_owned())
             }

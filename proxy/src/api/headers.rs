@@ -3,6 +3,9 @@
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 
+/// Trailers of one answer that pass at most.
+const MOST_TRAILERS: usize = 16;
+
 /// A client's header towards the cluster.
 fn passes_in(name: &HeaderName) -> bool {
     matches!(
@@ -49,6 +52,54 @@ fn passes_out(name: &HeaderName) -> bool {
             | header::ALLOW
     ) || matches!(name.as_str(), "audit-id" | "x-aro-simulated")
         || name.as_str().starts_with("x-kubernetes-")
+}
+
+/// A cluster's trailer towards the client. Those that would frame, type or guard the answer are not for trailers
+/// (RFC 9110 §6.5.1).
+fn passes_as_trailer(name: &HeaderName) -> bool {
+    const NAMES: [&str; 7] = [
+        "content-digest",
+        "repr-digest",
+        "digest",
+        "server-timing",
+        "grpc-status",
+        "grpc-message",
+        "grpc-status-details-bin",
+    ];
+    *name == header::ETAG || NAMES.contains(&name.as_str()) || name.as_str().starts_with("x-kubernetes-")
+}
+
+/// Whether the client takes trailers (RFC 9110 §10.1.4).
+pub(super) fn takes_trailers(client: &HeaderMap) -> bool {
+    listed(client, header::TE).any(|part| {
+        part.split(';').next().is_some_and(|coding| coding.trim().eq_ignore_ascii_case("trailers"))
+    })
+}
+
+/// The trailers that a cluster declares and that may pass.
+pub(super) fn declared_trailers(cluster: &HeaderMap) -> Vec<HeaderName> {
+    let mut declared = Vec::new();
+    for name in listed(cluster, header::TRAILER).filter_map(|name| HeaderName::try_from(name).ok()) {
+        if passes_as_trailer(&name) && !declared.contains(&name) && declared.len() < MOST_TRAILERS {
+            declared.push(name);
+        }
+    }
+    declared
+}
+
+/// The header that declares them to the client; `None` when there are none.
+pub(super) fn trailer_header(names: &[HeaderName]) -> Option<HeaderValue> {
+    if names.is_empty() {
+        return None;
+    }
+    let names: Vec<&str> = names.iter().map(HeaderName::as_str).collect();
+    HeaderValue::from_str(&names.join(", ")).ok()
+}
+
+/// The elements of a header that is a list.
+fn listed(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> {
+    let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).map(str::trim)
 }
 
 /// Does the client try to choose an identity? `_` for `-` counts: some servers read it so.
@@ -248,6 +299,22 @@ mod tests {
         let out = inbound(&client, true);
         let kept: Vec<_> = out.get_all("sec-websocket-protocol").iter().collect();
         assert_eq!(kept, ["v4.channel.k8s.io"]);
+    }
+
+    #[test]
+    fn trailers_pass_that_are_declared_and_on_the_list() {
+        let cluster = map(&[
+            ("trailer", "X-Kubernetes-Sum, Set-Cookie, content-length"),
+            ("trailer", "Content-Digest,a b, content-digest"),
+        ]);
+        let declared = declared_trailers(&cluster);
+        let header = trailer_header(&declared).unwrap();
+        assert_eq!(header, "x-kubernetes-sum, content-digest");
+        assert_eq!(trailer_header(&declared_trailers(&map(&[("trailer", "set-cookie")]))), None);
+        for (te, takes) in [("trailers", true), ("gzip, Trailers;q=1", true), ("gzip", false), ("", false)] {
+            assert_eq!(takes_trailers(&map(&[("te", te)])), takes, "{te}");
+        }
+        assert!(!takes_trailers(&HeaderMap::new()));
     }
 
     #[test]

@@ -23,7 +23,7 @@ use rustls_pki_types::ServerName;
 use tokio::time::Instant;
 use tokio_rustls::client::TlsStream;
 
-pub(super) use send::{OutBody, Outgoing};
+pub(super) use send::{BROKEN_BODY, OutBody, Outgoing};
 pub(super) use upstream_body::UpstreamBody;
 
 use super::error::ProxyError;

@@ -10,8 +10,8 @@ use rp_net::{DirectoryError, Endpoint, Port, PrivateWay, Source, tls};
 use tokio::time::Instant;
 
 use super::error::ProxyError;
-use super::handle::ApiProxy;
 use super::pool::{Class, Outgoing, Upstream};
+use super::service::ApiProxy;
 
 /// Timeout of each step of a test dial.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -73,10 +73,10 @@ impl ApiProxy {
     /// # Errors
     /// It is not known, or has no way yet.
     pub async fn way(&self, id: &ResourceId) -> Result<Vec<(&'static str, String)>, DirectoryError> {
-        let target = self.directory().find(id).await?;
+        let target = self.directory.find(id).await?;
         let (way, address) = match &target.endpoint {
             Endpoint::Private { ip } => {
-                let way = match self.pools().private_way() {
+                let way = match self.pools.private_way() {
                     PrivateWay::Direct => "Private endpoint, directly",
                     PrivateWay::Connect(_) => "Private endpoint, through the CONNECT proxy",
                 };
@@ -105,8 +105,8 @@ impl ApiProxy {
 
     /// The last dial of this process to a cluster.
     pub fn last_dial(&self, id: &ResourceId) -> Option<DialRecord> {
-        let noted = self.pools().last_dial(id)?;
-        let at = self.clock().now() - noted.at.elapsed();
+        let noted = self.pools.last_dial(id)?;
+        let at = self.clock.now() - noted.at.elapsed();
         Some(DialRecord { at, took: noted.took, error: noted.error })
     }
 
@@ -135,9 +135,9 @@ impl ApiProxy {
     }
 
     async fn upstream_for(&self, id: &ResourceId) -> Result<Arc<Upstream>, StepError> {
-        let target = self.directory().find(id).await;
+        let target = self.directory.find(id).await;
         let target = target.map_err(|error| StepError::Proxy(ProxyError::Directory(error)))?;
-        self.pools().for_target(&target, Class::Read).map_err(StepError::Proxy)
+        self.pools.for_target(&target, Class::Read).map_err(StepError::Proxy)
     }
 }
 

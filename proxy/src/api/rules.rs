@@ -73,7 +73,7 @@ fn is_read(request: &Classified) -> bool {
 }
 
 /// A client asks what it may do or who it is.
-fn is_self_review(request: &Classified) -> bool {
+pub(super) fn is_self_review(request: &Classified) -> bool {
     let group = matches!(
         request.group.as_str(),
         "authorization.k8s.io" | "authentication.k8s.io" | "authorization.openshift.io"
@@ -87,7 +87,7 @@ fn is_self_review(request: &Classified) -> bool {
 
 /// What carries credentials is neither read nor written below admin; rights themselves are not written.
 fn is_guarded(request: &Classified) -> bool {
-    if credentials::carried_by(&request.group, &request.resource, &request.subresource) {
+    if carries_credentials(request) {
         return true;
     }
     match request.group.as_str() {
@@ -97,6 +97,14 @@ fn is_guarded(request: &Classified) -> bool {
         "certificates.k8s.io" => !is_read(request),
         _ => false,
     }
+}
+
+/// Whether that carries credentials, also with what people write behind a name or beside it elsewhere: `secrets.v1`,
+/// `pods,secrets`. No API server serves such a name, and the decision must not depend on that.
+fn carries_credentials(request: &Classified) -> bool {
+    let carried = |resource: &str| credentials::carried_by(&request.group, resource, &request.subresource);
+    let pieces = || request.resource.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '-');
+    carried(&request.resource) || pieces().any(carried)
 }
 
 fn is_readable_path(path: &str) -> bool {
@@ -216,6 +224,12 @@ mod tests {
             ("GET", "/api/v1/Secrets"),
             ("GET", "/api/v1/namespaces/a/SECRETS/b"),
             ("GET", "/api/v1/secret"),
+            ("GET", "/api/v1/namespaces/a/secrets./b"),
+            ("GET", "/api/v1/secrets.v1"),
+            ("GET", "/api/v1/pods,secrets"),
+            ("GET", "/api//v1/secrets"),
+            ("GET", "/api/v1/namespaces//secrets"),
+            ("GET", "/API/v1/secrets"),
             ("GET", "/api/v1/secrets%20"),
             ("GET", "/api/v1/secrets%00"),
             ("GET", "/api/v1/%EF%BD%93ecrets"),

@@ -86,27 +86,27 @@ mod tests {
     use super::super::audit::{Weight, weight};
     use super::super::request::{SESSION_WORDS, classify};
     use super::super::rules::needed;
-    use super::super::session_ways::{WAYS, Way};
+    use super::super::session_endpoints::{SESSION_ENDPOINTS, SessionEndpoint};
     use super::*;
 
-    fn classified(way: &Way) -> Classified {
-        let address = way.target();
+    fn classified(endpoint: &SessionEndpoint) -> Classified {
+        let address = endpoint.target();
         let (path, query) =
             address.split_once('?').map_or((&*address, None), |(path, query)| (path, Some(query)));
-        classify(&Method::from_bytes(way.method.as_bytes()).unwrap(), path, query)
+        classify(&Method::from_bytes(endpoint.method.as_bytes()).unwrap(), path, query)
     }
 
     #[test]
     fn every_way_to_a_session_is_classified() {
-        for way in WAYS {
-            let request = classified(way);
-            assert_eq!(session_kind(&request, way.upgrade), way.opens, "{way:?}");
-            assert_eq!(needed(&request, way.upgrade), way.rights, "{way:?}");
-            let answer = way.opens == SessionKind::Answer
+        for endpoint in SESSION_ENDPOINTS {
+            let request = classified(endpoint);
+            assert_eq!(session_kind(&request, endpoint.upgrade), endpoint.opens, "{endpoint:?}");
+            assert_eq!(needed(&request, endpoint.upgrade), endpoint.rights, "{endpoint:?}");
+            let answer = endpoint.opens == SessionKind::Answer
                 && matches!(request.verb, "get" | "list")
                 && request.subresource.is_empty();
-            let light = answer && !way.upgrade;
-            assert_eq!(weight(&request, way.upgrade) == Weight::Light, light, "{way:?}");
+            let light = answer && !endpoint.upgrade;
+            assert_eq!(weight(&request, endpoint.upgrade) == Weight::Light, light, "{endpoint:?}");
         }
     }
 
@@ -132,20 +132,26 @@ mod tests {
                     SessionKind::Kubelet => upgrade,
                     _ => false,
                 };
-                let there = WAYS.iter().any(|way| way.opens == kind && way.upgrade == upgrade);
+                let there = SESSION_ENDPOINTS
+                    .iter()
+                    .any(|endpoint| endpoint.opens == kind && endpoint.upgrade == upgrade);
                 assert_ne!(there, never, "{kind:?}, upgrade {upgrade}");
             }
         }
-        let requests: Vec<Classified> = WAYS.iter().map(classified).collect();
+        let requests: Vec<Classified> = SESSION_ENDPOINTS.iter().map(classified).collect();
         for sentence in [PLAINLY, BY_PODS, LEGACY] {
-            assert!(WAYS.iter().any(|way| way.opens == SessionKind::Refused(sentence)), "{sentence}");
+            assert!(
+                SESSION_ENDPOINTS.iter().any(|endpoint| endpoint.opens == SessionKind::Refused(sentence)),
+                "{sentence}"
+            );
         }
         for word in SESSION_WORDS {
             assert!(requests.iter().any(|request| request.subresource == word), "{word}");
         }
         for word in KUBELET_READS {
-            let mut reads = WAYS.iter().filter(|way| way.opens == SessionKind::Kubelet);
-            assert!(reads.any(|way| way.target().contains(&format!("/proxy/{word}"))), "{word}");
+            let mut reads =
+                SESSION_ENDPOINTS.iter().filter(|endpoint| endpoint.opens == SessionKind::Kubelet);
+            assert!(reads.any(|endpoint| endpoint.target().contains(&format!("/proxy/{word}"))), "{word}");
         }
         for port in KUBELET_PORTS {
             assert!(requests.iter().any(|request| request.name.ends_with(&format!(":{port}"))), "{port}");

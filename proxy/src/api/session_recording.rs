@@ -19,7 +19,7 @@ use rp_recording::{RecordError, Recorder, Recordings, SessionStart, StreamKind};
 
 use super::request::Classified;
 use spdy::Spdy;
-use streams::StreamDirection;
+use streams::{Channel, StreamDirection};
 use websocket::WebSocket;
 
 /// The bytes do not follow the exec protocol.
@@ -169,6 +169,38 @@ impl Direction {
             return self.recorder.unreadable(why).await;
         }
         Ok(())
+    }
+}
+
+/// The stream of a session by SPDY on which its status goes: the client opens it.
+#[derive(Debug, Default)]
+pub(super) struct ErrorStream(spdy::OpenStreams);
+
+/// Finds that stream in what the client sends. `None`: the client does not speak the protocol.
+#[derive(Debug)]
+pub(super) struct ErrorStreamReader(Option<Box<Spdy>>);
+
+impl ErrorStream {
+    /// The reader of the client's side.
+    pub(super) fn reader(&self) -> ErrorStreamReader {
+        let way = StreamDirection::new(true, false);
+        ErrorStreamReader(Some(Box::new(Spdy::new(way, Arc::clone(&self.0)))))
+    }
+
+    /// Its number; `None`: the client has not opened it.
+    pub(super) fn id(&self) -> Option<u32> {
+        self.0.lock().iter().find(|(_, channel)| *channel == Channel::Status).map(|(id, _)| *id)
+    }
+}
+
+impl ErrorStreamReader {
+    /// Reads what the client sends.
+    pub(super) fn pass(&mut self, bytes: &Bytes) {
+        if let Some(reader) = &mut self.0
+            && reader.take(bytes, &mut Vec::new()).is_err()
+        {
+            self.0 = None;
+        }
     }
 }
 

@@ -7,15 +7,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use bytes::{Buf, Bytes, BytesMut};
 use http::{Request, Response, StatusCode, header};
 use hyper::body::Incoming;
-use hyper::upgrade::OnUpgrade;
+use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use rp_access::{ActiveGrant, StreamGuard};
 use rp_base::SharedClock;
 use rp_documents::Side;
 use rp_recording::Recorder;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, WriteHalf};
 use tokio_util::sync::CancellationToken;
 
 use super::audit::AuditEntryGuard;
@@ -24,7 +25,8 @@ use super::error::ProxyError;
 use super::headers;
 use super::pool::{OutBody, Upstream, UpstreamBody};
 use super::redirect;
-use super::session_recording::{Direction, Tap};
+use super::session_recording::{Direction, ErrorStreamReader, Tap};
+use super::session_status::SessionStatus;
 use crate::overseer::{Overseer, WatchLimits};
 
 /// Copied at a time, each way.
@@ -48,6 +50,8 @@ pub(super) struct Session {
     pub(super) recorder: Option<Recorder>,
     /// Keystrokes are recorded.
     pub(super) input: bool,
+    /// The client reads a status at the end: exec and attach.
+    pub(super) has_status: bool,
 }
 
 /// Sends the handshake on a connection of its own and passes the answer on.
@@ -86,9 +90,10 @@ pub(super) async fn upgrade(
         response.headers_mut().insert("x-request-id", id);
     }
     let tap = session.recorder.take().map(|recorder| Tap::new(recorder, answer.headers(), session.input));
+    let status = session.has_status.then(|| SessionStatus::agreed(answer.headers())).flatten();
     let client = hyper::upgrade::on(client);
     let cluster = hyper::upgrade::on(answer);
-    tokio::spawn(relay(client, cluster, session, tap));
+    tokio::spawn(relay(client, cluster, session, tap, status));
     Ok(response)
 }
 
@@ -143,6 +148,7 @@ fn refused(
         answer: UpstreamBody::last(incoming),
         // What is searched is never asked for with an upgrade.
         redactor: None,
+        trailers: Vec::new(),
         sent: settle.counters().0,
         settle,
         // It may be a stream all the same: a server that knows no upgrade answers a watch with 200.
@@ -162,48 +168,61 @@ async fn finish(recorder: Option<Recorder>, outcome: &str) {
     }
 }
 
-async fn relay(client: OnUpgrade, cluster: OnUpgrade, session: Session, tap: Option<Tap>) {
-    let Session { live, ended, mut settle, open, streams, cut, clock, .. } = session;
+/// The client's side of a relay: kept when the relay ends, for its last words.
+struct ClientSide {
+    write: WriteHalf<TokioIo<Upgraded>>,
+    status: Option<SessionStatus>,
+}
+
+async fn relay(
+    client: OnUpgrade,
+    cluster: OnUpgrade,
+    session: Session,
+    tap: Option<Tap>,
+    status: Option<SessionStatus>,
+) {
+    let Session { live, ended, mut settle, open, streams, cut, clock, request_id, .. } = session;
     let (sent, received) = settle.counters();
     let (up, down, ending) = match tap.map(Tap::split) {
         Some((up, down, ending)) => (Some(up), Some(down), Some(ending)),
         None => (None, None, None),
     };
-    let both = async {
-        let (client, cluster) = tokio::try_join!(client, cluster).map_err(std::io::Error::other)?;
-        let (client_read, client_write) = tokio::io::split(TokioIo::new(client));
-        let (cluster_read, cluster_write) = tokio::io::split(TokioIo::new(cluster));
-        let up = copy(client_read, cluster_write, &received, up);
-        let down = copy(cluster_read, client_write, &sent, down);
-        // Each direction's end is passed on; the stream ends when both have.
-        tokio::try_join!(up, down).map(drop)
-    };
+    let mut client_side = None;
+    let both = relayed(
+        (client, cluster),
+        Leg { count: &received, tap: up, opened: status.as_ref().and_then(SessionStatus::client_reader) },
+        Leg { count: &sent, tap: down, opened: None },
+        (&mut client_side, status),
+    );
     let unrecorded = async {
         match &ending {
             Some(ending) => ending.failed().await,
             None => std::future::pending().await,
         }
     };
-    let mut how = "closed";
+    let (mut how, mut why) = ("closed", None);
     tokio::select! {
         done = both => if let Err(error) = done {
             // One side closed without a close message, as kubectl ends most sessions.
             tracing::debug!(error = %rp_base::chain(&error), "stream broke off");
         },
         () = ended.cancelled() => {
-            let why = live.end_reason(clock.now());
-            tracing::info!(grant = %live.grant.primary_id(), why = why.sentence(), "stream was cut");
             settle.outcome("cut", Side::You);
             how = "cut: the access ended";
+            why = Some(ended_access(&live, &clock));
         }
         () = cut.cancelled() => {
             settle.outcome("cut", Side::Us);
             how = "cut: the service stopped";
+            why = Some(ProxyError::Stopping);
         }
         error = unrecorded => {
             tracing::error!(error = %rp_base::chain(&error), "stream was cut");
             settle.outcome("cut", Side::Us);
         }
+    }
+    if let (Some(ClientSide { mut write, status: Some(status) }), Some(why)) = (client_side, why) {
+        status.tell(&mut write, &why.object(&request_id)).await;
     }
     if let Some(ending) = ending {
         ending.finish(how).await;
@@ -211,29 +230,94 @@ async fn relay(client: OnUpgrade, cluster: OnUpgrade, session: Session, tap: Opt
     drop((open, streams));
 }
 
+/// Why an access ended, logged.
+fn ended_access(live: &ActiveGrant, clock: &SharedClock) -> ProxyError {
+    let reason = live.end_reason(clock.now());
+    tracing::info!(grant = %live.grant.primary_id(), reason = reason.sentence(), "stream was cut");
+    ProxyError::Refused(rp_access::Refusal::Ended(reason))
+}
+
+/// Copies both ways until both have ended. What it needs of the client's side stays in `kept`.
+async fn relayed(
+    (client, cluster): (OnUpgrade, OnUpgrade),
+    up: Leg<'_>,
+    down: Leg<'_>,
+    (kept, status): (&mut Option<ClientSide>, Option<SessionStatus>),
+) -> std::io::Result<()> {
+    let (client, cluster) = tokio::try_join!(client, cluster).map_err(std::io::Error::other)?;
+    let (client_read, write) = tokio::io::split(TokioIo::new(client));
+    let (cluster_read, mut cluster_write) = tokio::io::split(TokioIo::new(cluster));
+    let ClientSide { write, status } = kept.insert(ClientSide { write, status });
+    let up = copy(client_read, &mut cluster_write, up, None);
+    let down = copy(cluster_read, write, down, status.as_mut());
+    // Each direction's end is passed on; the stream ends when both have.
+    tokio::try_join!(up, down).map(drop)
+}
+
+/// What is done with the bytes of one direction before they go on.
+struct Leg<'a> {
+    count: &'a AtomicU64,
+    tap: Option<Direction>,
+    opened: Option<ErrorStreamReader>,
+}
+
+impl Leg<'_> {
+    fn is_read(&self) -> bool {
+        self.tap.is_some() || self.opened.is_some()
+    }
+
+    async fn read(&mut self, bytes: &Bytes) -> std::io::Result<()> {
+        if let Some(opened) = &mut self.opened {
+            opened.pass(bytes);
+        }
+        match &mut self.tap {
+            Some(tap) => tap.pass(bytes).await.map_err(std::io::Error::other),
+            None => Ok(()),
+        }
+    }
+}
+
 async fn copy(
     mut from: impl AsyncRead + Unpin,
-    mut to: impl AsyncWrite + Unpin,
-    count: &AtomicU64,
-    mut tap: Option<Direction>,
+    to: &mut (impl AsyncWrite + Unpin),
+    mut leg: Leg<'_>,
+    mut status: Option<&mut SessionStatus>,
 ) -> std::io::Result<()> {
-    let mut buffer = bytes::BytesMut::with_capacity(CHUNK);
+    let mut buffer = BytesMut::with_capacity(CHUNK);
     loop {
         let read = from.read_buf(&mut buffer).await?;
         if read == 0 {
             return to.shutdown().await;
         }
-        count.fetch_add(read as u64, Ordering::Relaxed);
-        if let Some(tap) = &mut tap {
+        leg.count.fetch_add(read as u64, Ordering::Relaxed);
+        if leg.is_read() {
             let mut bytes = buffer.split().freeze();
-            tap.pass(&bytes).await.map_err(std::io::Error::other)?;
-            to.write_all_buf(&mut bytes).await?;
+            leg.read(&bytes).await?;
+            write(to, &mut bytes, status.as_deref_mut()).await?;
         } else {
-            to.write_all_buf(&mut buffer).await?;
+            write(to, &mut buffer, status.as_deref_mut()).await?;
         }
         if buffer.capacity() == 0 {
             buffer.reserve(CHUNK);
         }
         to.flush().await?;
     }
+}
+
+/// Writes all bytes. `status` learns of each piece when it is written, so that it is right whenever this is dropped.
+async fn write(
+    to: &mut (impl AsyncWrite + Unpin),
+    bytes: &mut impl Buf,
+    status: Option<&mut SessionStatus>,
+) -> std::io::Result<()> {
+    let Some(status) = status else { return to.write_all_buf(bytes).await };
+    while bytes.has_remaining() {
+        let written = to.write(bytes.chunk()).await?;
+        if written == 0 {
+            return Err(std::io::ErrorKind::WriteZero.into());
+        }
+        status.passed(&bytes.chunk()[..written]);
+        bytes.advance(written);
+    }
+    Ok(())
 }

@@ -23,10 +23,10 @@ impl Size {
     }
 }
 
-/// Where a terminal leads.
+/// What a terminal opens a shell on.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
-pub enum Place {
+pub enum TerminalDestination {
     /// A shell in a container, by exec.
     Pod {
         namespace: String,
@@ -39,7 +39,7 @@ pub enum Place {
     Machine { name: String },
 }
 
-impl Place {
+impl TerminalDestination {
     /// Whether its names can be names: nothing else is put into a path.
     pub fn is_sound(&self) -> bool {
         let dns = |text: &str, most: usize| {
@@ -80,7 +80,7 @@ impl Place {
 pub(super) enum FromPage {
     /// The first: a new session.
     Open {
-        place: Place,
+        place: TerminalDestination,
         size: Size,
     },
     /// The first: on with a session whose connection broke, from byte `seen` of its output.
@@ -189,9 +189,9 @@ mod tests {
 
     use super::*;
 
-    fn pod(namespace: &str, name: &str, container: &str) -> Place {
+    fn pod(namespace: &str, name: &str, container: &str) -> TerminalDestination {
         let own = str::to_owned;
-        Place::Pod { namespace: own(namespace), name: own(name), container: own(container) }
+        TerminalDestination::Pod { namespace: own(namespace), name: own(name), container: own(container) }
     }
 
     #[test]
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn only_names_become_paths() {
         assert!(pod("openshift-etcd", "etcd-master-0", "etcd").is_sound());
-        assert!(Place::Machine { name: "c-x7k2p-master-0".to_owned() }.is_sound());
+        assert!(TerminalDestination::Machine { name: "c-x7k2p-master-0".to_owned() }.is_sound());
         for (namespace, name, container) in [
             ("", "b", ""),
             ("..", "b", ""),

@@ -11,7 +11,7 @@ use rp_recording::{Recorder, SessionStart};
 use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::Message;
 
-use super::frames::{Hello, Place, Size, ToPage};
+use super::frames::{Hello, Size, TerminalDestination, ToPage};
 use super::machine::ShellContext;
 use super::pod;
 use super::remote_end::RemoteEnd;
@@ -86,7 +86,7 @@ impl Terminals {
     pub(super) async fn open(
         &self,
         visitor: &Visitor,
-        place: &Place,
+        place: &TerminalDestination,
         size: Size,
         wires: SocketChannels,
     ) -> Result<(), OpenRefusal> {
@@ -100,7 +100,7 @@ impl Terminals {
     async fn begin(
         &self,
         visitor: &Visitor,
-        place: &Place,
+        place: &TerminalDestination,
         size: Size,
         wires: SocketChannels,
     ) -> Result<(), OpenRefusal> {
@@ -109,17 +109,17 @@ impl Terminals {
         }
         let parts = &self.0.parts;
         let machine = match place {
-            Place::Machine { name } => Some(name.as_str()),
-            Place::Pod { .. } => None,
+            TerminalDestination::Machine { name } => Some(name.as_str()),
+            TerminalDestination::Pod { .. } => None,
         };
         let live = parts.access.own_terminal(&visitor.caller, &visitor.target, machine).await;
         let live = live.map_err(refusal)?.ok_or_else(grant_needed)?;
         let recorder = self.recorder(visitor, place, size, &live).await?;
         let far = match place {
-            Place::Pod { namespace, name, container } => {
+            TerminalDestination::Pod { namespace, name, container } => {
                 self.pod(visitor, &live, [namespace, name, container]).await
             }
-            Place::Machine { name } => self.machine(visitor, &live, name, size).await,
+            TerminalDestination::Machine { name } => self.machine(visitor, &live, name, size).await,
         };
         let far = match far {
             Ok(far) => far,
@@ -179,13 +179,13 @@ impl Terminals {
     async fn recorder(
         &self,
         visitor: &Visitor,
-        place: &Place,
+        place: &TerminalDestination,
         size: Size,
         live: &ActiveGrant,
     ) -> Result<Option<Recorder>, OpenRefusal> {
         let command = match place {
-            Place::Pod { .. } => pod::SHELL.map(str::to_owned).to_vec(),
-            Place::Machine { .. } => Vec::new(),
+            TerminalDestination::Pod { .. } => pod::SHELL.map(str::to_owned).to_vec(),
+            TerminalDestination::Machine { .. } => Vec::new(),
         };
         let start = SessionStart {
             kind: RecordingKind::Terminal,
@@ -211,7 +211,7 @@ impl Terminals {
     fn start(
         &self,
         visitor: &Visitor,
-        place: &Place,
+        place: &TerminalDestination,
         size: Size,
         live: Arc<ActiveGrant>,
         far: RemoteEnd,

@@ -1,92 +1,36 @@
 //! One terminal: a task between the remote end and the browser's current connection. The connection
 //! may break; the session waits for the next one for a while, and goes on at the byte where the last one ended.
 
+mod close;
 mod notices;
+mod parts;
+mod recorded;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use rp_access::ActiveGrant;
-use rp_base::{Id, SharedClock};
-use rp_metrics::GaugeGuard;
-use rp_recording::{Recorder, StreamKind};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 use tokio_tungstenite::tungstenite::Message;
-use tokio_util::sync::CancellationToken;
 
 use super::AHEAD;
 use super::flow::{FlowError, Inbox, Outbox};
 use super::frames::{FromPage, Size, ToPage};
-use super::metrics::{ByteDirection, TerminalMetrics};
+use super::metrics::ByteDirection;
 use super::portal_session::PortalSession;
-use super::remote_end::{Input, Output, ProgramExit, RemoteEnd};
-use super::shared_screen::SharedScreen;
+use super::remote_end::{Input, Output, ProgramExit};
 use crate::idle::IdleTimer;
+
+use close::SessionEnd;
+use recorded::{RecordedEvent, unrecorded};
+
+pub(super) use close::CloseReason;
+pub(super) use parts::{Connection, FromSocket, SessionParts};
 
 /// Bytes of one frame for the browser, and of one piece for the far side.
 const PIECE: usize = 16 * 1024;
 /// After this many bytes at the latest the browser is told what was taken.
 const TELL_TAKEN: u64 = 4 * 1024;
-/// A last frame waits so long for a browser that does not read.
-const FAREWELL: Duration = Duration::from_secs(2);
-
-/// A connection of the browser: frames for it, and what it says.
-#[derive(Debug)]
-pub(super) struct Connection {
-    pub(super) to: mpsc::Sender<Message>,
-    pub(super) from: mpsc::Receiver<FromSocket>,
-    /// For a resumed session: the first byte that the browser lacks.
-    pub(super) seen: u64,
-    pub(super) size: Size,
-    /// The session of the portal by which it came.
-    pub(super) signed: Arc<PortalSession>,
-}
-
-/// What comes over a connection.
-#[derive(Debug)]
-pub(super) enum FromSocket {
-    Input(Bytes),
-    Said(FromPage),
-}
-
-/// What a session is built from.
-pub(super) struct SessionParts {
-    pub(super) id: Id,
-    pub(super) live: Arc<ActiveGrant>,
-    pub(super) far: RemoteEnd,
-    pub(super) recorder: Option<Recorder>,
-    pub(super) attach: mpsc::Receiver<Connection>,
-    /// Ends with the access.
-    pub(super) ended: CancellationToken,
-    /// Ends with the process.
-    pub(super) cut: CancellationToken,
-    pub(super) clock: SharedClock,
-    pub(super) grace: Duration,
-    /// It ends when nothing was typed for so long; zero: never.
-    pub(super) idle: Duration,
-    /// The screen for watchers; `None` where watching is not allowed.
-    pub(super) stage: Option<Arc<SharedScreen>>,
-    pub(super) window: usize,
-    pub(super) metrics: Arc<TerminalMetrics>,
-    pub(super) open: GaugeGuard,
-}
-
-/// Why a session is over.
-#[derive(Debug)]
-enum SessionEnd {
-    /// The program has ended, and the browser knows.
-    Ended,
-    /// The person left.
-    Left,
-    /// No connection came in time.
-    Forgotten,
-    Cut {
-        code: &'static str,
-        words: String,
-    },
-}
 
 pub(super) struct Session {
     parts: SessionParts,
@@ -113,15 +57,6 @@ pub(super) struct Session {
     watched: Option<watch::Receiver<Vec<(u64, String)>>>,
     /// The list of watchers must be sent.
     owes_watched: bool,
-}
-
-/// How a session ended, for later resume attempts.
-#[derive(Debug)]
-pub(super) struct CloseReason {
-    /// One word, for metrics.
-    pub(super) word: &'static str,
-    /// A sentence for a browser that comes too late.
-    pub(super) words: String,
 }
 
 impl Session {
@@ -275,27 +210,6 @@ impl Session {
         self.until = Instant::now() + self.parts.grace;
     }
 
-    /// What cannot be recorded where it must be ends. A slow recorder slows this session, and no other.
-    async fn record(&mut self, what: RecordedEvent) -> Option<SessionEnd> {
-        let recorder = self.parts.recorder.clone()?;
-        let writing = async {
-            match what {
-                RecordedEvent::Output(bytes) => recorder.wrote(StreamKind::Output, &bytes).await,
-                RecordedEvent::Input(bytes) => recorder.wrote(StreamKind::Input, &bytes).await,
-                RecordedEvent::Size(size) => recorder.resized(size.cols, size.rows).await,
-                RecordedEvent::Mark(words) => recorder.marked(&words).await,
-            }
-        };
-        let written = tokio::select! {
-            written = writing => written,
-            () = self.parts.ended.cancelled() => return None,
-        };
-        let error = written.err()?;
-        tracing::error!(error = %rp_base::chain(&error), "a terminal ends because it cannot be recorded");
-        let words = "Cut: this session must be recorded, and the recording cannot be written.".to_owned();
-        Some(SessionEnd::Cut { code: "recording", words })
-    }
-
     /// The browser is there again: it goes on where it ended.
     fn attach(&mut self, connection: Connection) -> Option<SessionEnd> {
         if let Err(broken) = self.out.resume(connection.seen) {
@@ -357,48 +271,6 @@ impl Session {
         };
         heard.err().map(|broken: FlowError| malformed(&broken.to_string()))
     }
-
-    async fn close(mut self, over: SessionEnd) -> CloseReason {
-        let ended = self.end.as_ref().map(|end| (end.outcome(), end.words.clone()));
-        let (outcome, closed) = match (&over, ended) {
-            (SessionEnd::Ended | SessionEnd::Forgotten, Some((outcome, words))) => {
-                (outcome, CloseReason { word: "ended", words })
-            }
-            (SessionEnd::Ended | SessionEnd::Left, _) => {
-                ("left".to_owned(), CloseReason { word: "left", words: "You left this session.".to_owned() })
-            }
-            (SessionEnd::Forgotten, None) => {
-                let words =
-                    format!("It waited {} s for this page, then it was ended.", self.parts.grace.as_secs());
-                ("the browser was away".to_owned(), CloseReason { word: "forgotten", words })
-            }
-            (SessionEnd::Cut { code, words, .. }, _) => {
-                ((*code).to_owned(), CloseReason { word: "cut", words: words.clone() })
-            }
-        };
-        if let (SessionEnd::Cut { code, words }, Some(connection)) = (&over, &self.connection) {
-            let said = Message::text(ToPage::Cut { code, words }.text());
-            let _ = tokio::time::timeout(FAREWELL, connection.to.send(said)).await;
-        }
-        if let Some(stage) = &self.parts.stage {
-            stage.over();
-        }
-        // The far side learns of the end, and the browser's connection is closed, before the recording is.
-        self.connection = None;
-        let SessionParts { recorder, far, open, .. } = self.parts;
-        drop((far, open));
-        if let Some(recorder) = recorder {
-            recorder.finish(&outcome).await;
-        }
-        closed
-    }
-}
-
-enum RecordedEvent {
-    Output(Bytes),
-    Input(Bytes),
-    Size(Size),
-    Mark(String),
 }
 
 fn malformed(why: &str) -> SessionEnd {
@@ -411,14 +283,6 @@ fn malformed(why: &str) -> SessionEnd {
 async fn place(to: Option<mpsc::Sender<Message>>) -> Option<mpsc::OwnedPermit<Message>> {
     match to {
         Some(to) => to.reserve_owned().await.ok(),
-        None => std::future::pending().await,
-    }
-}
-
-/// Resolves when a session that must be recorded is not any more.
-async fn unrecorded(recorder: Option<Recorder>) -> String {
-    match recorder {
-        Some(recorder) => format!("Cut: {}.", recorder.failed().await),
         None => std::future::pending().await,
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rp_documents::{Collection, GrantKind, Rights};
 use tokio::sync::watch;
 
-use crate::upstream::{ReceivedRequest, Upstream, h1, script};
+use crate::upstream::{Peer, ReceivedRequest, Upstream, script, scripted};
 use crate::wire::{Wire, ask, start};
 use crate::world::{World, caller, id, until};
 
@@ -16,33 +16,28 @@ const EXEC: &str = "/api/v1/namespaces/a/pods/b/exec?command=id";
 
 /// Shells that stay open, watches that go on when told, handshakes that hang for `/attach`.
 async fn cluster(world: &World, go_on: watch::Receiver<bool>) -> Upstream {
-    let upstream = h1(
-        &world.ca,
-        true,
-        script(move |seen: ReceivedRequest, mut peer| {
-            let mut go_on = go_on.clone();
-            async move {
-                if seen.target().contains("/attach") {
-                    std::future::pending::<()>().await;
-                } else if seen.target().contains("/exec") {
-                    peer.write(format!("{SWITCH}shell")).await;
-                    while peer.fill(peer.buffer.len() + 1).await {}
-                } else if seen.target().contains("watch=true") {
-                    peer.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n").await;
-                    let _ = go_on.wait_for(|go_on| *go_on).await;
-                    peer.write("6\r\nsecond\r\n").await;
-                    std::future::pending::<()>().await;
-                } else {
-                    peer.json("{}").await;
-                    return Some(peer);
-                }
-                None
+    let answers = move |request: ReceivedRequest, mut peer: Peer| {
+        let mut go_on = go_on.clone();
+        async move {
+            let target = request.target();
+            if target.contains("/attach") {
+                std::future::pending::<()>().await;
+            } else if target.contains("/exec") {
+                peer.write(format!("{SWITCH}shell")).await;
+                while peer.fill(peer.buffer.len() + 1).await {}
+            } else if target.contains("watch=true") {
+                peer.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n").await;
+                let _ = go_on.wait_for(|go_on| *go_on).await;
+                peer.write("6\r\nsecond\r\n").await;
+                std::future::pending::<()>().await;
+            } else {
+                peer.json("{}").await;
+                return Some(peer);
             }
-        }),
-    )
-    .await;
-    world.cluster(upstream.port);
-    upstream
+            None
+        }
+    };
+    scripted(world, script(answers)).await
 }
 
 async fn open(world: &World, method: &str, path: &str, token: &str, more: &str) -> Wire {
@@ -106,16 +101,11 @@ async fn an_end_during_the_handshake_is_told_with_its_reason() {
 #[tokio::test]
 async fn a_change_on_its_way_is_cut_too() {
     let world = World::new().await;
-    let upstream = h1(
-        &world.ca,
-        true,
-        script(|_: ReceivedRequest, peer| async move {
-            std::future::pending::<()>().await;
-            Some(peer)
-        }),
-    )
-    .await;
-    world.cluster(upstream.port);
+    let silent = script(|_, peer| async move {
+        std::future::pending::<()>().await;
+        Some(peer)
+    });
+    let upstream = scripted(&world, silent).await;
     let issued = world.issue(GrantKind::Kubeconfig, Rights::Write).await;
     let path = "/api/v1/namespaces/a/pods/b";
     let mut wire = open(&world, "DELETE", path, issued.token.expose(), "\r\n").await;

@@ -5,6 +5,7 @@
 mod allocations;
 mod audited;
 mod elevated;
+mod endings;
 mod failures;
 #[path = "../../../rp-core/access/tests/grants/faults.rs"]
 mod faults;
@@ -13,6 +14,7 @@ mod ipv6;
 mod limited;
 mod passing;
 mod pooled;
+mod reviews;
 mod rights;
 mod smuggling;
 mod stalled;

@@ -73,6 +73,36 @@ async fn a_cluster_sets_nothing_on_our_host() {
 }
 
 #[tokio::test]
+async fn trailers_pass_that_the_client_takes_and_the_cluster_declared() {
+    let world = World::new().await;
+    let upstream = h1(
+        &world.ca,
+        true,
+        script(|_, mut peer| async move {
+            let head =
+                "HTTP/1.1 200 OK\r\nTrailer: X-Kubernetes-Sum, Set-Cookie\r\nTransfer-Encoding: chunked\r\n";
+            let trailers = "X-Kubernetes-Sum: 7\r\nSet-Cookie: t=1\r\nETag: \"undeclared\"\r\n";
+            peer.write(format!("{head}\r\n5\r\nhello\r\n0\r\n{trailers}\r\n")).await;
+            Some(peer)
+        }),
+    )
+    .await;
+    world.cluster(upstream.port);
+    let token = world.token(Rights::Read).await;
+    for (te, takes) in [("TE: trailers\r\n", true), ("", false)] {
+        let mut wire = Wire::connect(&world).await;
+        wire.send(format!("{}{te}Connection: close\r\n\r\n", start("GET", "/version", &token))).await;
+        let (status, head) = wire.head().await;
+        assert_eq!(status, 200);
+        assert_eq!(head.contains("trailer: x-kubernetes-sum"), takes, "{head}");
+        let rest = String::from_utf8(wire.rest().await).unwrap();
+        let end = if takes { "0\r\nx-kubernetes-sum: 7\r\n\r\n" } else { "0\r\n\r\n" };
+        assert!(rest.ends_with(end) && rest.contains("hello"), "{rest:?}");
+        assert!(!rest.contains("cookie") && !rest.contains("undeclared"), "{rest:?}");
+    }
+}
+
+#[tokio::test]
 async fn redirects_are_not_followed() {
     let world = World::new().await;
     let upstream = h1(

@@ -62,7 +62,20 @@ async fn a_visitors_mistakes_are_its_own() {
         assert_eq!(answer.status, 400, "{path}: {}", answer.text());
         assert!(answer.text().contains("BadRequest"), "{}", answer.text());
     }
+    for path in ["/api/v1/pods?labelSelector=%zz", "/api/v1/pods?%", "/version?a=b&c=100%"] {
+        let answer = ask(&world, "GET", path, &token, "").await;
+        assert_eq!(answer.status, 400, "{path}: {}", answer.text());
+        assert!(answer.text().contains("a % of its query"), "{}", answer.text());
+    }
+    let file = format!("GET file://proxy{RES}/kubeconfig/proxy/version HTTP/1.1\r\nHost: proxy\r\n");
+    let mut wire = Wire::connect(&world).await;
+    wire.send(format!("{file}Authorization: Bearer {token}\r\n\r\n")).await;
+    assert_eq!(wire.answer().await.status, 400);
     assert_eq!(upstream.record.seen.lock().len(), 0, "nothing was sent");
+    // A proxied application reads its own query.
+    let path = "/api/v1/namespaces/a/services/b/proxy/search?q=100%";
+    assert_eq!(ask(&world, "GET", path, &token, "").await.status, 200);
+    assert_eq!(upstream.record.seen.lock().pop().unwrap().target(), path);
     // HTTP/1.1 gives a GET no body of unknown length, so its mistakes are nobody's there.
     bodies(&world, &token, &["POST"]).await;
     let upstream = h2(
@@ -95,6 +108,7 @@ async fn bodies(world: &World, token: &str, methods: &[&str]) {
         wire.send(format!("{head}{CHUNKED}zz\r\n")).await;
         let answer = wire.answer().await;
         assert_eq!(answer.status, 400, "{method}: {}", answer.text());
+        assert!(answer.text().contains("its chunks are malformed"), "{method}: {}", answer.text());
         let mut wire = Wire::connect(world).await;
         wire.send(format!("{head}{CHUNKED}0\r\nX-Sum: 1\r\n\r\n")).await;
         let answer = wire.answer().await;

@@ -18,7 +18,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use crate::world::Ca;
+use crate::world::{Ca, World};
 
 /// A request as its bytes came.
 #[derive(Debug, Clone)]
@@ -252,6 +252,13 @@ where
     Fut: Future<Output = Option<Peer>> + Send + 'static,
 {
     Arc::new(move |seen, peer| Box::pin(script(seen, peer)))
+}
+
+/// An HTTP/1.1 server that allows impersonation, as the cluster of the test's resource id.
+pub(crate) async fn scripted(world: &World, script: Script) -> Upstream {
+    let upstream = h1(&world.ca, true, script).await;
+    world.cluster(upstream.port);
+    upstream
 }
 
 /// Limits of an HTTP/2 server.

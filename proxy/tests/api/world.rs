@@ -1,9 +1,13 @@
 //! The proxy behind its real listener, with a store and an audit trail that fail on request.
 
+#[path = "../shared/person.rs"]
+mod person;
+#[path = "../shared/waits.rs"]
+mod waits;
+
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use http::{Request, Response};
@@ -12,12 +16,11 @@ use parking_lot::Mutex;
 use proxy::api::{ApiProxyParts, Timeouts};
 use proxy::{ApiProxy, Body};
 use rcgen::{BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair};
-use rp_access::{Access, AccessParts, Caller, IssueRequest, IssuedGrant, Policy};
-use rp_audit::{Audit, AuditOptions, CheckpointKey, Query};
-use rp_base::{Id, Secret, SystemClock, SystemRandom};
-use rp_config::SelfServiceRights;
+use rp_access::{Access, AccessParts, IssueRequest, IssuedGrant, Policy};
+use rp_audit::{Audit, AuditOptions, CheckpointKey};
+use rp_base::{Secret, SystemClock, SystemRandom};
 use rp_database::{SharedStore, in_memory};
-use rp_documents::{Entry, GrantKind, Person, ResourceId, Rights};
+use rp_documents::{Entry, GrantKind, ResourceId, Rights};
 use rp_net::listen::{Gauge, Handler, Limits, Listener, Stop};
 use rp_net::tls::{ClientAuth, ServerFiles, ServerTls};
 use rp_net::{
@@ -29,8 +32,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::faults::{Faulty, faulty};
 
-/// Far more than anything here needs: speed is asserted in benchmarks.
-pub(crate) const SOON: Duration = Duration::from_secs(60);
+pub(crate) use person::caller;
+pub(crate) use waits::{SOON, soon, until};
+
 pub(crate) const RES: &str = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/rg/providers/Microsoft.RedHatOpenShift/openShiftClusters/harbor";
 /// The reason that every grant here has.
 pub(crate) const REASON: &str = "look at the ingress";
@@ -139,37 +143,6 @@ impl Drop for World {
     }
 }
 
-fn policy() -> Policy {
-    let group = |name: &str| vec![name.to_owned()];
-    Policy {
-        roles: rp_config::Roles {
-            sre: group("sres"),
-            elevated: group("power"),
-            admin: group("admins"),
-            ..rp_config::Roles::default()
-        },
-        elevation: rp_config::Elevation {
-            self_service: group("power"),
-            self_service_rights: SelfServiceRights::Admin,
-            ..rp_config::Elevation::default()
-        },
-        ..Policy::default()
-    }
-}
-
-pub(crate) fn caller(groups: &[&str]) -> Caller {
-    let groups: Vec<String> = groups.iter().map(|&group| group.to_owned()).collect();
-    let roles = policy().roles_of(&groups);
-    let person = Person { sub: "sub-ada".to_owned(), name: "ada@example.com".to_owned(), groups };
-    Caller {
-        person,
-        roles,
-        from: "127.0.0.1".to_owned(),
-        request_id: Id::random(&SystemRandom),
-        via: rp_access::Via::Session,
-    }
-}
-
 impl World {
     pub(crate) async fn new() -> Self {
         Self::with(Setup::default()).await
@@ -196,7 +169,7 @@ impl World {
                     ..rp_config::Access::default()
                 },
                 rates: PerMinute { streams: setup.streams_per_minute, ..PerMinute::default() },
-                ..policy()
+                ..person::policy()
             },
             registry: rp_metrics::Registry::new(),
         })
@@ -290,11 +263,7 @@ impl World {
 
     /// Waits until the audit trail holds an entry that a look accepts.
     pub(crate) async fn audited(&self, what: &str, look: impl Fn(&Entry) -> bool) -> Entry {
-        until(what, async || {
-            let found = self.audit.search(&Query { limit: 500, ..Query::default() }).await.unwrap();
-            found.entries.into_iter().find(|entry| look(entry))
-        })
-        .await
+        waits::audited(&self.audit, what, look).await
     }
 }
 
@@ -312,21 +281,4 @@ fn server_tls(ca: &Ca) -> Arc<ServerTls> {
     std::fs::write(&files.certificate, chain).unwrap();
     std::fs::write(&files.key, key).unwrap();
     ServerTls::load(files, &[b"h2", b"http/1.1"], ClientAuth::None).unwrap()
-}
-
-/// Waits until a look finds what it looks for.
-pub(crate) async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
-    let looking = async {
-        loop {
-            if let Some(found) = look().await {
-                return found;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    soon(what, looking).await
-}
-
-pub(crate) async fn soon<T>(what: &str, awaited: impl Future<Output = T>) -> T {
-    tokio::time::timeout(SOON, awaited).await.unwrap_or_else(|_| panic!("waited in vain for: {what}"))
 }

@@ -23,6 +23,9 @@ use super::h2_connection::{H2Connection, H2Slot};
 use super::upstream_body::UpstreamBody;
 use super::{MOST_CONNECTIONS, Upstream};
 
+/// What is wrong with a client's body that ended before its end.
+pub(in crate::api) const BROKEN_BODY: &str = "its body broke off, or its chunks are malformed";
+
 /// A request's body.
 #[derive(Debug)]
 pub(in crate::api) enum Outgoing {
@@ -49,7 +52,7 @@ impl UploadStatus {
     /// Whose fault a request is that was not answered.
     fn error_of(&self, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> ProxyError {
         if self.broke.load(Ordering::Relaxed) {
-            ProxyError::BadRequest("its body")
+            ProxyError::BadRequest(BROKEN_BODY)
         } else {
             ProxyError::Broken(error.into())
         }
@@ -178,7 +181,7 @@ impl Upstream {
                 Err(SendError::Again(Outgoing::Empty))
             }
             // The client broke its body off, or framed it wrongly.
-            Err(error) if error.is_user() => Err(SendError::Finally(ProxyError::BadRequest("its body"))),
+            Err(error) if error.is_user() => Err(SendError::Finally(ProxyError::BadRequest(BROKEN_BODY))),
             Err(error) => Err(SendError::Finally(came.unwrap_or_default().error_of(error))),
         }
     }
@@ -375,7 +378,8 @@ impl http_body::Body for OutBody {
                         Some(data) => {
                             came.bytes.fetch_add(data.len() as u64, Ordering::Relaxed);
                         }
-                        // Trailers are headers that no list has let pass, and the last of a body.
+                        // Trailers are headers that no list has let pass, and the last of a body: they are dropped
+                        // (RFC 9110 §6.5.1).
                         None => return Poll::Ready(None),
                     },
                     Poll::Ready(Some(Err(_))) => came.broke.store(true, Ordering::Relaxed),

@@ -30,6 +30,8 @@ enum UpstreamStream {
         /// `None` on a connection that is not used again.
         give_back: Option<H1Return>,
     },
+    /// There already: an answer that was read, or given in the cluster's place.
+    Read(Bytes),
 }
 
 impl std::fmt::Debug for UpstreamStream {
@@ -37,6 +39,7 @@ impl std::fmt::Debug for UpstreamStream {
         f.write_str(match self {
             Self::H2 { .. } => "H2",
             Self::H1 { .. } => "H1",
+            Self::Read(_) => "Read",
         })
     }
 }
@@ -48,6 +51,11 @@ impl UpstreamBody {
 
     pub(super) fn h1(incoming: Incoming, give_back: H1Return) -> Self {
         Self(UpstreamStream::H1 { incoming, give_back: Some(give_back) })
+    }
+
+    /// A body that is there already.
+    pub(in crate::api) const fn read(bytes: Bytes) -> Self {
+        Self(UpstreamStream::Read(bytes))
     }
 
     /// The last answer of a connection.
@@ -68,12 +76,16 @@ impl http_body::Body for UpstreamBody {
             UpstreamStream::H2 { recv, .. } => poll_h2(recv, cx),
             UpstreamStream::H1 { incoming, give_back } => {
                 let frame = ready!(poll_h1(incoming, cx));
-                if frame.is_none()
-                    && let Some(give_back) = give_back.take()
-                {
+                // Nothing follows trailers.
+                let over = frame.as_ref().is_none_or(|frame| frame.as_ref().is_ok_and(Frame::is_trailers));
+                if over && let Some(give_back) = give_back.take() {
                     give_back.now();
                 }
                 Poll::Ready(frame)
+            }
+            UpstreamStream::Read(bytes) => {
+                let bytes = std::mem::take(bytes);
+                Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
             }
         }
     }
@@ -82,6 +94,7 @@ impl http_body::Body for UpstreamBody {
         match &self.0 {
             UpstreamStream::H2 { recv, .. } => recv.is_end_stream(),
             UpstreamStream::H1 { incoming, .. } => incoming.is_end_stream(),
+            UpstreamStream::Read(bytes) => bytes.is_empty(),
         }
     }
 
@@ -89,6 +102,7 @@ impl http_body::Body for UpstreamBody {
         match &self.0 {
             UpstreamStream::H2 { .. } => SizeHint::default(),
             UpstreamStream::H1 { incoming, .. } => incoming.size_hint(),
+            UpstreamStream::Read(bytes) => SizeHint::with_exact(bytes.len() as u64),
         }
     }
 }
@@ -113,17 +127,14 @@ fn poll_h2(recv: &mut RecvStream, cx: &mut Context<'_>) -> Poll<Option<Result<Fr
             Poll::Ready(Some(Ok(Frame::data(data))))
         }
         Some(Err(error)) => Poll::Ready(Some(Err(BodyError::Broken(Box::new(error))))),
-        None => Poll::Ready(None),
+        None => {
+            let trailers = ready!(recv.poll_trailers(cx)).map_err(|error| BodyError::Broken(Box::new(error)));
+            Poll::Ready(trailers.transpose().map(|trailers| trailers.map(Frame::trailers)))
+        }
     }
 }
 
 fn poll_h1(incoming: &mut Incoming, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-    loop {
-        let frame = ready!(Pin::new(&mut *incoming).poll_frame(cx));
-        // Trailers are headers that no list has let pass.
-        if matches!(&frame, Some(Ok(frame)) if frame.is_trailers()) {
-            continue;
-        }
-        return Poll::Ready(frame.map(|frame| frame.map_err(|error| BodyError::Broken(Box::new(error)))));
-    }
+    let frame = ready!(Pin::new(incoming).poll_frame(cx));
+    Poll::Ready(frame.map(|frame| frame.map_err(|error| BodyError::Broken(Box::new(error)))))
 }

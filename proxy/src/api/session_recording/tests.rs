@@ -9,7 +9,7 @@ use rp_recording::StreamKind;
 use super::spdy::{OpenStreams, Spdy};
 use super::streams::StreamDirection;
 use super::websocket::WebSocket;
-use super::{StatusBuffer, StreamEvent, Unreadable};
+use super::{ErrorStream, StatusBuffer, StreamEvent, Unreadable};
 
 fn frame(opcode: u8, last: bool, mask: Option<[u8; 4]>, payload: &[u8]) -> Vec<u8> {
     let masked = if mask.is_some() { 0x80 } else { 0 };
@@ -204,6 +204,27 @@ fn streams_of_spdy_are_known_by_their_headers_in_any_pieces() {
     let mut reader = Spdy::new(StreamDirection::new(false, true), OpenStreams::default());
     assert!(read(&data(11, false, b"x"), 9, |bytes, seen| reader.take(bytes, seen)).1.is_err());
     assert!(read(&up[..80], 9, |bytes, seen| reader.take(bytes, seen)).1.is_err(), "the cluster opens none");
+}
+
+#[test]
+fn the_stream_of_the_status_is_found_in_what_the_client_sends() {
+    let mut packer = Packer(Compress::new(Compression::default(), false), false);
+    let sent = [packer.open(1, "stdin"), packer.open(3, "error"), data(1, false, b"ls")].concat();
+    for piece in [1, 7, 1000] {
+        let stream = ErrorStream::default();
+        let mut reader = stream.reader();
+        assert_eq!(stream.id(), None);
+        for bytes in sent.chunks(piece) {
+            reader.pass(&Bytes::copy_from_slice(bytes));
+        }
+        assert_eq!(stream.id(), Some(3));
+    }
+    let stream = ErrorStream::default();
+    let mut reader = stream.reader();
+    for bytes in [&b"no SPDY at all"[..], &sent] {
+        reader.pass(&Bytes::copy_from_slice(bytes));
+    }
+    assert_eq!(stream.id(), None, "what cannot be read opens nothing");
 }
 
 #[test]

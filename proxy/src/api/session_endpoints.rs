@@ -1,4 +1,4 @@
-//! Every way to run a command or to read a stream in a cluster, with what it opens and the rights that it needs.
+//! Every endpoint that runs a command or gives a stream in a cluster, with what it opens and the rights that it needs.
 //!
 //! [`SessionKind`] is decided by meaning, not by this table. The table is what the decision is held to, beside the code and
 //! on a real API server (`stories::session_walk`), which is also asked what else it connects to. Its sources are those of
@@ -11,7 +11,7 @@ use super::session_kind::{BY_PODS, LEGACY, PLAINLY};
 
 /// A request that opens a session, or looks as if it did.
 #[derive(Debug, Clone, Copy)]
-pub struct Way {
+pub struct SessionEndpoint {
     pub method: &'static str,
     below: &'static str,
     rest: &'static str,
@@ -21,7 +21,7 @@ pub struct Way {
     pub rights: Rights,
 }
 
-impl Way {
+impl SessionEndpoint {
     /// Path and query. The pod `walked` of the namespace `walk` and the node `node-1` are those of the stories.
     pub fn target(&self) -> String {
         format!("{}{}", self.below, self.rest)
@@ -44,8 +44,8 @@ const fn plain(
     rest: &'static str,
     opens: SessionKind,
     rights: Rights,
-) -> Way {
-    Way { method, below, rest, upgrade: false, opens, rights }
+) -> SessionEndpoint {
+    SessionEndpoint { method, below, rest, upgrade: false, opens, rights }
 }
 
 const fn upgraded(
@@ -54,12 +54,12 @@ const fn upgraded(
     rest: &'static str,
     opens: SessionKind,
     rights: Rights,
-) -> Way {
-    Way { method, below, rest, upgrade: true, opens, rights }
+) -> SessionEndpoint {
+    SessionEndpoint { method, below, rest, upgrade: true, opens, rights }
 }
 
-/// All of them.
-pub const WAYS: &[Way] = &[
+/// All endpoints of that kind, and those that look like one.
+pub const SESSION_ENDPOINTS: &[SessionEndpoint] = &[
     // Subresources of pods, by both methods.
     upgraded("GET", POD, "/exec?command=true&stdout=true&stdin=true", Session, Write),
     upgraded("POST", POD, "/exec?command=true&stdout=true", Session, Write),

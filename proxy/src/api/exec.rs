@@ -24,13 +24,14 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
-use super::super::audit::{AuditEntryGuard, entry};
-use super::super::error::{ErrorText, ProxyError};
-use super::super::redaction::Search;
-use super::super::request::classify;
-use super::super::rules::needed;
-use super::super::upgrade::{Session, handshake};
-use super::{ApiProxy, RequestContext};
+use super::audit::{AuditEntryGuard, entry};
+use super::error::{ErrorText, ProxyError};
+use super::redaction::Search;
+use super::request::classify;
+use super::request_context::{ClientBody, RequestContext};
+use super::rules::needed;
+use super::service::ApiProxy;
+use super::upgrade::{Session, handshake};
 
 /// Status bodies of an API server are small; more is not read.
 const MOST_STATUS: usize = 64 * 1024;
@@ -164,6 +165,8 @@ impl ApiProxy {
             // The terminal records the session itself, with resizes and the exit status.
             recorder: None,
             input: false,
+            // And says itself why it ends.
+            has_status: false,
         };
         let answered = Box::pin(handshake(&upstream, head, self.timeouts.head, &session)).await;
         let answer = answered.map_err(|error| exec_failed(error, &mut session.settle))?;
@@ -219,7 +222,7 @@ impl ExecRequest<'_> {
     }
 }
 
-fn upgrade_request(key: &str) -> Option<Request<super::ClientBody>> {
+fn upgrade_request(key: &str) -> Option<Request<ClientBody>> {
     let mut request = Request::new(None);
     let headers = request.headers_mut();
     headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));

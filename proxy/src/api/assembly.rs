@@ -1,0 +1,138 @@
+//! The request towards the cluster: our headers, and those of the client's that may pass.
+
+use std::sync::Arc;
+
+use http::{HeaderName, HeaderValue, Method, Request, Uri, header};
+use rp_documents::Rights;
+
+use super::audit::AuditEntryGuard;
+use super::error::ProxyError;
+use super::headers;
+use super::pool::{Class, Outgoing, Upstream};
+use super::redaction::{self, Search};
+use super::request_context::{ClientBody, RequestContext, is_end};
+use super::service::ApiProxy;
+
+const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+
+impl ApiProxy {
+    /// Finds the cluster and the credential, and writes the head of the request. Notes the identity that is used.
+    ///
+    /// # Errors
+    /// The cluster is not known, not reachable, or its stored access cannot be used.
+    pub(super) async fn assemble(
+        &self,
+        request: &Request<ClientBody>,
+        context: &RequestContext,
+        settle: &mut AuditEntryGuard,
+    ) -> Result<(Arc<Upstream>, Request<()>), ProxyError> {
+        let id = context.live.grant.target.as_ref().ok_or(ProxyError::OtherTarget)?;
+        let target = self.directory.find(id).await.map_err(ProxyError::Directory)?;
+        let class = if context.live.rights > Rights::Read { Class::Admin } else { Class::Read };
+        let upstream = self.pools.for_target(&target, class)?;
+        let seen = upstream.impersonation_mode().await?;
+        let mut headers = headers::inbound(request.headers(), context.upgrade);
+        settle.identity(seen.apply(&context.live, &mut headers));
+        if context.search == Search::Withheld {
+            redaction::ask(&mut headers);
+        }
+        if let Some(authorization) = &upstream.authorization {
+            headers.insert(header::AUTHORIZATION, authorization.clone());
+        }
+        // The length that was parsed, not what a header says. A GET without a body names none.
+        let length = request.body().as_ref().and_then(|body| http_body::Body::size_hint(body).exact());
+        if let Some(length) =
+            length.filter(|length| *length > 0 || request.headers().contains_key(header::CONTENT_LENGTH))
+        {
+            headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+        }
+        if let Ok(value) = HeaderValue::from_str(context.request_id.as_str()) {
+            headers.insert(AUDIT_ID, value);
+        }
+        if let Ok(value) = HeaderValue::from_str(&context.ip.to_string()) {
+            headers.insert(X_FORWARDED_FOR, value);
+        }
+        let mut head = Request::new(());
+        head.method_mut().clone_from(request.method());
+        *head.uri_mut() = address(&upstream, context)?;
+        *head.headers_mut() = headers;
+        Ok((upstream, head))
+    }
+}
+
+/// The path that was asked for, on the cluster.
+fn address(upstream: &Upstream, context: &RequestContext) -> Result<Uri, ProxyError> {
+    let unusable = || ProxyError::BadRequest("its path");
+    let path = match upstream.target.base_path() {
+        "" => context.path.clone(),
+        // Servers that resolve `..` would leave the imported part of a server that may serve other things beside.
+        _ if names_parent_folder(context.path.path()) => return Err(unusable()),
+        base => format!("{base}{}", context.path).parse().map_err(|_| unusable())?,
+    };
+    Uri::builder()
+        .scheme("https")
+        .authority(upstream.authority.clone())
+        .path_and_query(path)
+        .build()
+        .map_err(|_| unusable())
+}
+
+/// How often a path below an import's own is decoded, so that its check costs little.
+const DECODED_TIMES: usize = 3;
+
+/// Whether a path has a segment `..` in any spelling that some server resolves: encoded once or more often, after `\\`,
+/// or with parameters behind `;`. One that is encoded more than three times counts as one.
+fn names_parent_folder(path: &str) -> bool {
+    let mut decoded = path.as_bytes().to_vec();
+    for round in 0..=DECODED_TIMES {
+        let next: Vec<u8> = percent_encoding::percent_decode(&decoded).collect();
+        if next.len() == decoded.len() {
+            break;
+        }
+        if round == DECODED_TIMES {
+            return true; // nobody encodes that often who means well
+        }
+        decoded = next;
+    }
+    decoded
+        .split(|byte| matches!(byte, b'/' | b'\\'))
+        .any(|segment| segment.split(|byte| *byte == b';').next() == Some(b".."))
+}
+
+/// The client's body on its way to the cluster.
+pub(super) fn outgoing(request: Request<ClientBody>, settle: &AuditEntryGuard) -> Outgoing {
+    let bodiless = matches!(*request.method(), Method::GET | Method::HEAD) && is_end(request.body());
+    match request.into_body() {
+        Some(body) if !bodiless => Outgoing::client(body, settle.counters().1),
+        Some(_) | None => Outgoing::Empty,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::names_parent_folder;
+
+    #[test]
+    fn a_parent_folder_is_known_in_every_spelling() {
+        for path in [
+            "/../secret",
+            "/api/..",
+            "/api/%2e%2e/x",
+            "/api/.%2E/x",
+            "/api/%252e%252e/x",
+            "/api/%25252e./x",
+            "/api/..;v=1/x",
+            "/api/..%3bv/x",
+            "/api/..%2fx",
+            "/api/x%5c..%5cy",
+            "/api/x\\..",
+            "/api/%25252525",
+        ] {
+            assert!(names_parent_folder(path), "{path}");
+        }
+        for path in ["/", "/api/v1/namespaces", "/api/v1/...", "/api/a..b", "/api/..a", "/api/%2e", "/x;.."] {
+            assert!(!names_parent_folder(path), "{path}");
+        }
+    }
+}
