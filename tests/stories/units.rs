@@ -9,12 +9,13 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use tests_kit::{Authority, Folder, Postgres, Process, part, workspace};
 
-use machine::Machine;
+use machine::{Machine, prerequisites};
 
 const READY: &str = "curl --fail --silent --show-error http://127.0.0.1:6060/healthz/ready";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_guide_leads_to_a_service_that_comes_again_and_sees_nothing_of_the_machine() -> Result<()> {
+    prerequisites()?;
     let machine = Machine::boot(certificates()?).await?;
     let commands = guide()?;
     for command in &commands {
@@ -54,6 +55,7 @@ async fn lives(machine: &Machine) -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_role_runs_by_its_unit_and_sees_nothing_of_the_machine() -> Result<()> {
+    prerequisites()?;
     let site = Site::prepare().await?;
     let machine = &site.machine;
     let said = machine.run("systemd-analyze verify /etc/systemd/system/aro*.service 2>&1").await?;
@@ -65,6 +67,11 @@ async fn each_role_runs_by_its_unit_and_sees_nothing_of_the_machine() -> Result<
     machine.run(rating).await?;
     for unit in ["aro-portal", "aro-proxy", "aro-rp", "aro-monitor"] {
         machine.run(&format!("systemctl start {unit}")).await?;
+        // Accesses and sessions end by the wall clock, so it is set before.
+        for property in ["Wants", "After"] {
+            let named = machine.run(&format!("systemctl show --property={property} --value {unit}")).await?;
+            ensure!(named.split_whitespace().any(|name| name == "time-sync.target"), "{unit}: {named}");
+        }
         machine.until(unit, READY).await?;
         machine.is_shut_out(unit).await?;
         let found = machine.probe(unit).await?;

@@ -23,6 +23,7 @@ use tokio::time::Instant;
 
 use crate::active_grant::{ActiveGrant, Refusal};
 use crate::follow;
+use crate::forgotten::ForgottenEnds;
 use crate::metrics::AccessMetrics;
 use crate::policy::{Caller, Policy, Via};
 use crate::privilege_cache::PrivilegeCache;
@@ -67,6 +68,8 @@ pub struct Access {
     pub(crate) rates: Rates,
     pub(crate) keyring: Keyring,
     pub(crate) cache: RwLock<HashMap<Id, Arc<ActiveGrant>>>,
+    /// Locked after `cache`, never before it.
+    pub(crate) forgotten: Mutex<ForgottenEnds>,
     pub(crate) privileges: PrivilegeCache,
     pub(crate) owners: Mutex<HashMap<String, Weak<OwnerUsage>>>,
     issue_locks: Vec<tokio::sync::Mutex<()>>,
@@ -115,6 +118,7 @@ impl Access {
             random: parts.random,
             policy: parts.policy,
             cache: RwLock::default(),
+            forgotten: Mutex::default(),
             privileges: PrivilegeCache::default(),
             owners: Mutex::default(),
             issue_locks: (0..ISSUE_LOCKS).map(|_| tokio::sync::Mutex::default()).collect(),
@@ -249,7 +253,12 @@ impl Access {
             Some(there) => there.changed(grant, held),
             None => {
                 let owner = self.owner(&grant.owner.sub);
-                ActiveGrant::new(grant, held, owner, parent, now)
+                let before = self.forgotten.lock().take(&grant.id);
+                let live = ActiveGrant::new(grant, held, owner, parent, now);
+                match before {
+                    Some(end) => live.resumed(end),
+                    None => live,
+                }
             }
         };
         // Those made with it learn of its end through it, so it must be marked; and without the grant that it

@@ -101,6 +101,30 @@ pub struct ActiveGrant {
     attached: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
+/// The end of an access by the steady clock.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SteadyEnd {
+    over: Instant,
+    /// The end by the wall clock at that time.
+    not_after: Timestamp,
+    /// It was over already, by either clock.
+    expired: bool,
+}
+
+impl SteadyEnd {
+    /// Whether neither clock leaves the access any time: it needs not be remembered.
+    pub(crate) fn is_past(&self, now: Timestamp, steady: Instant) -> bool {
+        now >= self.not_after && steady >= self.over
+    }
+}
+
+/// The end by the steady clock after the end by the wall clock was moved; `None`: beyond all times. Time moves on between
+/// two looks at a clock, so the change is added and nothing computed anew.
+fn moved_end(over: Instant, before: Timestamp, after: Timestamp) -> Option<Instant> {
+    let less = over.checked_sub(before.since(after)).unwrap_or(over);
+    less.checked_add(after.since(before))
+}
+
 /// Cancellation tokens of streams above reading: each level is cancelled when the rights fall below it.
 #[derive(Debug, Clone)]
 struct RightsTokens {
@@ -164,12 +188,27 @@ impl ActiveGrant {
     /// they were opened with live on, the others end.
     pub(crate) fn changed(&self, grant: Grant, held: CurrentRights) -> Self {
         let (before, after) = (self.grant.not_after, grant.not_after);
-        let over = self.over.and_then(|over| {
-            // Time moves on between two looks at a clock, so the change is added and nothing computed anew.
-            let less = over.checked_sub(before.since(after)).unwrap_or(over);
-            less.checked_add(after.since(before))
-        });
+        let over = self.over.and_then(|over| moved_end(over, before, after));
         Self::with(grant, held, over, Arc::clone(&self.life), self.power.as_ref())
+    }
+
+    /// When it ends by the steady clock, to be kept while the access is out of the cache; `None`: it never does, or
+    /// the store itself says that it is over.
+    pub(crate) fn steady_end(&self) -> Option<SteadyEnd> {
+        let over = self.over.filter(|_| self.grant.revoked.is_none())?;
+        let expired = self.life.why() == Some(EndReason::Expired);
+        Some(SteadyEnd { over, not_after: self.grant.not_after, expired })
+    }
+
+    /// The access, in the cache again, with the end that it had before: it lives no longer, and what had expired stays
+    /// so. An extension that was given meanwhile counts.
+    pub(crate) fn resumed(mut self, end: SteadyEnd) -> Self {
+        let before = moved_end(end.over, end.not_after, self.grant.not_after);
+        self.over = self.over.into_iter().chain(before).min();
+        if end.expired {
+            self.end(EndReason::Expired);
+        }
+        self
     }
 
     fn with(
@@ -304,8 +343,7 @@ impl RightsTokens {
 mod tests {
     use std::time::Duration;
 
-    use rp_base::{Digest, Id, SystemRandom};
-    use rp_documents::{GrantKind, GrantOptions, Person, Unknown};
+    use rp_documents::GrantKind;
 
     use super::*;
 
@@ -313,27 +351,7 @@ mod tests {
     const READS: CurrentRights = CurrentRights { rights: Some(Rights::Read), until: None, why: None };
 
     fn grant(created: Timestamp, not_after: Timestamp) -> Grant {
-        Grant {
-            id: Id::random(&SystemRandom),
-            kind: GrantKind::Kubeconfig,
-            owner: Person { sub: "ada".to_owned(), name: "ada".to_owned(), groups: Vec::new() },
-            target: None,
-            rights: Rights::Read,
-            reason: String::new(),
-            ticket: None,
-            elevation_id: None,
-            parent: None,
-            renewal: false,
-            machine: None,
-            destinations: Vec::new(),
-            options: GrantOptions::default(),
-            created,
-            auth_time: None,
-            not_after,
-            revoked: None,
-            secret_sha256: Digest([0; 32]),
-            unknown: Unknown::new(),
-        }
+        tests_kit::grant(GrantKind::Kubeconfig, "ada", created, not_after)
     }
 
     /// Whether it lives an hour before and is over an hour after this much time, by a wall clock that was set back.

@@ -18,6 +18,7 @@ use rp_net::TooOften;
 
 use crate::access::Access;
 use crate::issue::{MOST_REASON, MOST_TICKET};
+use crate::life::length;
 use crate::metrics::ElevationLabels;
 use crate::policy::Caller;
 
@@ -67,8 +68,8 @@ pub enum ElevationError {
     Reason { least: usize, most: usize },
     #[error("a ticket has at most {most} characters")]
     Ticket { most: usize },
-    #[error("the life must be between 1 minute and {} minutes", longest.as_secs() / 60)]
-    Life { longest: Duration },
+    #[error("the life must be between {} and {}", length(*shortest), length(*longest))]
+    Life { shortest: Duration, longest: Duration },
     #[error("you have {most} elevations waiting or in force already")]
     TooMany { most: usize },
     #[error(transparent)]
@@ -160,8 +161,9 @@ impl Access {
         }
         let longest = self.policy.elevation.max_life;
         let life = ask.life.unwrap_or(longest);
-        if life < self.policy.access.min_life || life > longest {
-            return Err(ElevationError::Life { longest });
+        let shortest = self.policy.access.min_life;
+        if life < shortest || life > longest {
+            return Err(ElevationError::Life { shortest, longest });
         }
         Ok(life)
     }

@@ -200,8 +200,11 @@ fn sweep(access: &Access) {
     let away = access.age() > CUT_AFTER;
     let unsure = away && access.policy.outage == Outage::Refuse;
     access.report_staleness(away && !unsure);
-    access.cache.write().retain(|_, live| {
+    let mut cache = access.cache.write();
+    let mut forgotten = access.forgotten.lock();
+    cache.retain(|_, live| {
         if unsure {
+            forgotten.insert(live);
             live.end(EndReason::Unsure);
             return false;
         }
@@ -215,8 +218,15 @@ fn sweep(access: &Access) {
         let (used, _) = live.last_use();
         let idle = now.since(used.max(live.grant.created)) > FORGET_AFTER;
         // A grant that is still in use must stay in the cache, or it could not be ended any more.
-        !idle || ActiveGrant::is_held(live)
+        let stays = !idle || ActiveGrant::is_held(live);
+        if !stays {
+            forgotten.insert(live);
+        }
+        stays
     });
+    drop(cache);
+    forgotten.prune(now);
+    drop(forgotten);
     access.sweep_privileges(now);
 }
 

@@ -11,6 +11,7 @@ use rp_documents::grant::GrantState;
 use rp_documents::{Elevation, Grant, GrantKind, ResourceId, Rights, Robot, Role, StreamRecord};
 
 use crate::access::Access;
+use crate::active_grant::EndReason;
 use crate::policy::Caller;
 
 /// Read from the store at once.
@@ -68,6 +69,9 @@ pub struct GrantView {
     pub state: GrantState,
     /// What it gives now: less than the grant says when its elevation is over.
     pub rights: Rights,
+    /// Why it opens nothing now, though it has neither expired nor been revoked: a shell whose elevation is over, a
+    /// grant whose owner has lost the groups or the robot's scope. `None` for every other grant.
+    pub ended: Option<EndReason>,
     pub last_used: Option<Timestamp>,
     pub last_from: Option<String>,
     /// Streams open now, on every replica.
@@ -75,6 +79,13 @@ pub struct GrantView {
     /// What they are, replica by replica; filled by [`Access::get`] only.
     pub open: Vec<StreamRecord>,
     pub elevation: Option<Arc<Elevation>>,
+}
+
+impl GrantView {
+    /// Whether it opens anything now.
+    pub fn is_effective(&self) -> bool {
+        self.state == GrantState::Active && self.ended.is_none()
+    }
 }
 
 impl GrantFilter {
@@ -259,14 +270,18 @@ impl Access {
         if state == GrantState::Active {
             streams += self.open_elsewhere(&grant.id).await?.iter().map(|each| each.count).sum::<usize>();
         }
-        let elevation = grant.elevation_id.as_ref().and_then(|id| self.privileges.elevation(id));
-        let rights = match state {
-            GrantState::Active => {
-                self.current_rights(&grant).rights.map_or(Rights::Read, |most| most.min(grant.rights))
-            }
-            GrantState::Expired | GrantState::Revoked => grant.rights,
+        let held = if state == GrantState::Active {
+            self.cache_privileges_of(&grant).await?;
+            Some(self.current_rights(&grant))
+        } else {
+            None
         };
-        Ok(GrantView { grant, state, rights, last_used, last_from, streams, open: Vec::new(), elevation })
+        let elevation = grant.elevation_id.as_ref().and_then(|id| self.privileges.elevation(id));
+        let rights =
+            held.map_or(grant.rights, |held| held.rights.map_or(Rights::Read, |most| most.min(grant.rights)));
+        let ended = held.filter(|held| held.rights.is_none()).and_then(|held| held.why);
+        let open = Vec::new();
+        Ok(GrantView { grant, state, rights, ended, last_used, last_from, streams, open, elevation })
     }
 }
 

@@ -14,6 +14,7 @@ use rp_documents::{
 use rp_net::TooOften;
 
 use crate::access::Access;
+use crate::life::length;
 use crate::metrics::GrantLabels;
 use crate::policy::{Caller, Via};
 use crate::rights::{is_shell, rights_of};
@@ -84,8 +85,8 @@ pub enum IssueError {
     Reason { least: usize, most: usize },
     #[error("a ticket has at most {most} characters")]
     Ticket { most: usize },
-    #[error("the life must be between 1 minute and {} minutes", longest.as_secs() / 60)]
-    Life { longest: Duration },
+    #[error("the life must be between {} and {}", length(*shortest), length(*longest))]
+    Life { shortest: Duration, longest: Duration },
     #[error("you hold {most} living grants already; revoke some")]
     TooMany { most: usize },
     #[error(transparent)]
@@ -144,8 +145,9 @@ impl Access {
         };
         let longest = self.policy.longest(ask.rights);
         let life = ask.life.unwrap_or_else(|| self.policy.access.default_life.min(longest));
-        if life < self.policy.access.min_life || life > longest {
-            return Err(IssueError::Life { longest });
+        let shortest = self.policy.access.min_life;
+        if life < shortest || life > longest {
+            return Err(IssueError::Life { shortest, longest });
         }
         // One at a time for each person, so that many at once do not get past the count.
         let _turn = self.issue_lock(&caller.person.sub).await;

@@ -123,7 +123,7 @@ mod tests {
     use proptest::option;
     use proptest::prelude::*;
     use proptest::sample::select;
-    use rp_base::{Digest, Id, SystemRandom};
+    use rp_base::{Id, SystemRandom};
     use rp_documents::robot::Scope;
     use rp_documents::{ElevationMethod, Person, ResourceId, Revocation, Role, Unknown};
 
@@ -163,27 +163,8 @@ mod tests {
             rights in select(&ALL[..]),
             target in option::of(select(vec!["a", "b"])),
         ) -> Grant {
-            Grant {
-                id: Id::random(&SystemRandom),
-                kind,
-                owner: person("ada"),
-                target: target.map(cluster),
-                rights,
-                reason: String::new(),
-                ticket: None,
-                elevation_id: None,
-                parent: None,
-                renewal: false,
-                machine: None,
-                destinations: Vec::new(),
-                options: rp_documents::GrantOptions::default(),
-                created: at(0),
-                auth_time: None,
-                not_after: at(100),
-                revoked: None,
-                secret_sha256: Digest::default(),
-                unknown: Unknown::new(),
-            }
+            let target = target.map(cluster);
+            Grant { target, rights, ..tests_kit::grant(kind, "ada", at(0), at(100)) }
         }
     }
 

@@ -16,6 +16,7 @@ use rp_net::TooOften;
 use crate::access::Access;
 use crate::grants::AccessError;
 use crate::issue::{IssuedGrant, MOST_REASON};
+use crate::life::length;
 use crate::policy::Caller;
 use crate::revoke::{EndRequest, RevokeScope};
 
@@ -55,8 +56,8 @@ pub enum RobotError {
     Invalid(&'static str),
     #[error("the reason must say in {least} to {most} characters what it is for")]
     Reason { least: usize, most: usize },
-    #[error("the life must be between 1 minute and {} days", longest.as_secs() / 86_400)]
-    Life { longest: Duration },
+    #[error("the life must be between {} and {}", length(*shortest), length(*longest))]
+    Life { shortest: Duration, longest: Duration },
     #[error("it has {most} living tokens already; let some end first")]
     TooMany { most: usize },
     #[error(transparent)]
@@ -317,8 +318,9 @@ impl Access {
         }
         let longest = self.policy.robots.max_life;
         let life = ask.life.unwrap_or(longest);
-        if life < self.policy.access.min_life || life > longest {
-            return Err(RobotError::Life { longest });
+        let shortest = self.policy.access.min_life;
+        if life < shortest || life > longest {
+            return Err(RobotError::Life { shortest, longest });
         }
         Ok(life)
     }

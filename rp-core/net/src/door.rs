@@ -4,10 +4,12 @@
 //! A peer is a stranger (unauthenticated) until the listener's protocol has authenticated it
 //! ([`ConnectionHandle::known`]). Strangers may use a part of all connections, and each address a part of that; when a
 //! part is used up, the stranger that has been idle for the longest is closed. A sweep ends idle connections and those
-//! whose peer does not read the responses. No deadline depends on what the peer reads or sends.
+//! whose peer does not read the responses. No deadline depends on what the peer reads or sends. The connections of all
+//! doors of a process leave half of its file descriptors to what connections lead to.
 
 mod connection;
 mod connection_table;
+mod descriptors;
 mod metrics;
 mod monitored_stream;
 mod tracked_body;
@@ -24,6 +26,7 @@ use tokio::time::Instant;
 use connection::ConnectionState;
 pub use connection::{CloseReason, ConnectionHandle, ConnectionPermit};
 use connection_table::ConnectionTable;
+use descriptors::DescriptorShare;
 pub use metrics::register_metrics;
 use metrics::{DoorMetrics, EndLabels, FullLabels, ListenerLabels};
 pub use monitored_stream::MonitoredStream;
@@ -91,7 +94,8 @@ impl Default for DoorLimits {
 /// Why a connection is refused at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AdmissionRefusal {
-    /// Every place is taken by somebody who is known or has a request.
+    /// Every place is taken by somebody who is known or has a request; or connections use their share of the process's
+    /// descriptors.
     Connections,
     /// The same, of the places of this address.
     Address,
@@ -119,6 +123,7 @@ pub struct Door {
     limits: DoorLimits,
     rate: Rate,
     table: Mutex<ConnectionTable>,
+    descriptors: Arc<DescriptorShare>,
     listener: &'static str,
     metrics: DoorMetrics,
     /// Of this listener: all, and strangers.
@@ -128,11 +133,24 @@ pub struct Door {
 impl Door {
     /// A door that counts into `registry` under the name of its listener.
     pub fn new(limits: DoorLimits, listener: &'static str, registry: &Registry) -> Arc<Self> {
+        Self::sharing(limits, listener, registry, DescriptorShare::process_wide())
+    }
+
+    /// A door whose connections use descriptors of this share.
+    fn sharing(
+        limits: DoorLimits,
+        listener: &'static str,
+        registry: &Registry,
+        descriptors: Arc<DescriptorShare>,
+    ) -> Arc<Self> {
         let rate = Rate::per_minute(limits.new_per_minute);
         let metrics = DoorMetrics::register(registry);
         let labels = ListenerLabels { listener };
         let open = (metrics.connections.with(&labels), metrics.strangers.with(&labels));
-        Arc::new(Self { limits, rate, table: Mutex::default(), listener, metrics, open })
+        let table = Mutex::new(ConnectionTable::new(Arc::clone(&descriptors)));
+        let door = Arc::new(Self { limits, rate, table, descriptors, listener, metrics, open });
+        door.descriptors.add(&door);
+        door
     }
 
     /// A door whose metrics are not exported.
@@ -171,6 +189,10 @@ impl Door {
             }
             None => self.make_room(&mut table, 0)?,
         }
+        // A health check may use one of the others.
+        if !checks && !self.has_descriptor(&mut table) {
+            return Err(AdmissionRefusal::Connections);
+        }
         let life = ConnectionState::new(table.next_number(), address, self.limits.strangers.is_none());
         let connection = ConnectionHandle::new(Arc::clone(self), life);
         table.insert(&connection);
@@ -196,6 +218,20 @@ impl Door {
         if room { Ok(()) } else { Err(full) }
     }
 
+    /// Whether connections leave a descriptor of their share, or do so after an idle stranger was closed: at this door,
+    /// else at another one.
+    fn has_descriptor(&self, table: &mut ConnectionTable) -> bool {
+        if !self.descriptors.is_used_up() {
+            return true;
+        }
+        self.metrics.short_of_descriptors.with(&ListenerLabels { listener: self.listener }).inc();
+        self.end_quietest(table, None)
+            || self.descriptors.doors().iter().any(|door| {
+                // Never waits: this door's table is locked, and so is one that is in use.
+                door.table.try_lock().is_some_and(|mut table| door.end_quietest(&mut table, None))
+            })
+    }
+
     /// Makes room for one connection among those of an address.
     fn share_of(&self, table: &mut ConnectionTable, address: IpAddr) -> Result<(), AdmissionRefusal> {
         let (all, strangers) = table.counts_for(address);
@@ -215,7 +251,7 @@ impl Door {
     }
 
     /// After an error of accepting: when the process has no descriptor left, idle strangers give theirs back, though
-    /// there are places for more.
+    /// there are places for more. That happens when what is no connection uses more than its half.
     pub fn relieve(&self, error: &std::io::Error) {
         let none_left = error.raw_os_error().is_some_and(|code| NO_DESCRIPTORS.contains(&code));
         if !none_left {

@@ -8,6 +8,7 @@ use ipnet::IpNet;
 #[derive(Debug, Clone, Default)]
 pub struct Networks {
     allow: Vec<IpNet>,
+    deny: Vec<IpNet>,
     own: Vec<SocketAddr>,
 }
 
@@ -24,6 +25,8 @@ pub enum Forbidden {
         "the address is an IPv4 address inside an IPv6 address (NAT64, 6to4, Teredo); write the IPv4 address"
     )]
     Embedded,
+    #[error("the address is in one of the networks of [access] own_networks")]
+    OwnNetwork,
     #[error("the address is in none of the networks of [imports] allow")]
     NotAllowed,
 }
@@ -31,7 +34,14 @@ pub enum Forbidden {
 impl Networks {
     /// Allows `allow`; never the listeners `own`, link-local or metadata addresses.
     pub fn new(allow: Vec<IpNet>, own: Vec<SocketAddr>) -> Self {
-        Self { allow, own }
+        Self { allow, deny: Vec::new(), own }
+    }
+
+    /// The same without these networks, also where they lie in those that are allowed.
+    #[must_use]
+    pub fn without(mut self, networks: Vec<IpNet>) -> Self {
+        self.deny = networks;
+        self
     }
 
     /// Whether that is an address of ours under that port: where a listener has all of this host's, any of them.
@@ -62,6 +72,9 @@ impl Networks {
         }
         if self.is_own(ip, address.port()) {
             return Err(Forbidden::Ourselves);
+        }
+        if self.deny.iter().any(|net| net.contains(&ip)) {
+            return Err(Forbidden::OwnNetwork);
         }
         if self.allow.iter().any(|net| net.contains(&ip)) { Ok(()) } else { Err(Forbidden::NotAllowed) }
     }
@@ -120,6 +133,19 @@ mod tests {
         assert_eq!(networks.check(SocketAddr::new(interface, 6443)), Ok(()));
         let one = Networks::new(everything, vec!["192.0.2.8:2222".parse().unwrap()]);
         assert_eq!(one.check(SocketAddr::new(interface, 2222)), Ok(()));
+    }
+
+    #[test]
+    fn our_own_networks_are_no_part_of_what_is_allowed() {
+        let allow: Vec<IpNet> = vec!["10.0.0.0/8".parse().unwrap(), "2001:db8::/32".parse().unwrap()];
+        let own = vec!["10.255.0.0/24".parse().unwrap(), "2001:db8:1::/48".parse().unwrap()];
+        let networks = Networks::new(allow, Vec::new()).without(own);
+        for address in ["10.255.0.7:6443", "[::ffff:10.255.0.7]:6443", "[2001:db8:1::7]:6443"] {
+            assert_eq!(check(&networks, address), Err(Forbidden::OwnNetwork), "{address}");
+        }
+        for address in ["10.255.1.7:6443", "[2001:db8:2::7]:6443"] {
+            assert_eq!(check(&networks, address), Ok(()), "{address}");
+        }
     }
 
     #[test]

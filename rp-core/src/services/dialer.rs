@@ -33,10 +33,35 @@ pub(super) fn open(settings: &Settings) -> anyhow::Result<Dialer> {
     Ok(Dialer::new(DialerOptions { private, networks: networks(settings), keepalive: KEEPALIVE }))
 }
 
-/// Where imported clusters may be: never our own listeners.
+/// Where imported clusters may be: never our own networks and listeners.
 pub fn networks(settings: &Settings) -> Networks {
     let web = [settings.listen.portal, settings.listen.admin];
     let rp = settings.rp.api.enabled.then_some(settings.rp.api.listen);
     let own = web.into_iter().chain(settings.ssh.listen).chain(rp);
-    Networks::new(settings.imports.allow.clone(), own.collect())
+    Networks::new(settings.imports.allow.clone(), own.collect()).without(settings.access.own_networks.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use rp_config::{Input, Override};
+
+    use super::*;
+
+    #[test]
+    fn own_networks_and_listeners_are_never_dialled() {
+        let set = |key, value| Override { key, value, flag: "--set" };
+        let overrides = [
+            set("imports.allow", "10.0.0.0/8"),
+            set("access.own_networks", "10.255.0.0/24"),
+            set("listen.portal", "10.1.0.1:8444"),
+        ];
+        let environment = BTreeMap::new();
+        let input = Input { file: None, environment: &environment, overrides: &overrides, needs: &[] };
+        let networks = networks(&rp_config::parse(&input).unwrap());
+        let allows = |address: &str| networks.check(address.parse().unwrap()).is_ok();
+        assert!(allows("10.1.0.1:6443") && allows("10.255.1.1:6443"));
+        assert!(!allows("10.1.0.1:8444") && !allows("10.255.0.1:6443"));
+    }
 }

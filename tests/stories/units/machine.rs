@@ -10,13 +10,33 @@ use tests_kit::{Folder, GENEROUS, Process, binary, part, until, workspace};
 
 const UNITS: &str = "files/etc/systemd/system";
 /// What systemd itself and our units name; a machine has more behind them.
-const TARGETS: [&str; 6] = ["machine", "sysinit", "basic", "network-online", "multi-user", "shutdown"];
+const TARGETS: [&str; 7] =
+    ["machine", "sysinit", "basic", "network-online", "time-sync", "multi-user", "shutdown"];
 const TARGET: &str = "[Unit]\nDefaultDependencies=no\n";
 /// There is no journal.
 const LOG: &str = "[Service]\nStandardOutput=append:/logs/%N.log\n";
 /// In the place of what a unit starts.
 const PROBE: &str = "[Service]\nType=oneshot\nRestart=no\nExecStartPre=\nExecReload=\nExecStart=\n\
                      ExecStart=/usr/bin/python3 -I /usr/local/lib/probe.py\n";
+
+/// Whether a machine of its own can be had here: to be called first, so that a test says what it needs before it fails.
+///
+/// # Errors
+/// Names what is missing, and what to do.
+pub(super) fn prerequisites() -> Result<()> {
+    let root = std::fs::metadata("/proc/self")?.uid() == 0;
+    ensure!(root, "a machine of its own takes mounts and namespaces: run this test as root");
+    part("systemd")?;
+    let folder = Folder::new("prerequisites")?;
+    let place = folder.path().join("place");
+    std::fs::create_dir(&place)?;
+    let script = workspace().join("tests/stories/units/prerequisites.sh");
+    let output = Command::new("bash").arg(script).arg(&place).stdin(Stdio::null()).output();
+    let output = output.context("bash cannot be started")?;
+    let (missing, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    ensure!(output.status.success(), "a machine of its own cannot be had here. Missing:\n{missing}{error}");
+    Ok(())
+}
 
 /// Ends with its value.
 pub(super) struct Machine {
@@ -28,9 +48,6 @@ impl Machine {
     /// Starts it. What is below `files/` in the folder is on its disk; the checkout's `deploy/` and `aro` are below
     /// `/srv/aro`.
     pub(super) async fn boot(folder: Folder) -> Result<Self> {
-        let root = std::fs::metadata("/proc/self")?.uid() == 0;
-        ensure!(root, "a machine of its own takes root: it has mounts and namespaces");
-        part("systemd")?;
         for target in TARGETS {
             folder.write(&format!("{UNITS}/{target}.target"), TARGET)?;
         }

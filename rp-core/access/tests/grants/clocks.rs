@@ -8,6 +8,7 @@ use rp_base::{ManualClock, SystemRandom, Timestamp};
 use rp_documents::{Grant, GrantKind, Rights};
 use tokio::time::Instant;
 
+use crate::faults::Mode;
 use crate::world::{HERE, World, ask, caller, elevation, eve, policy, soon, until};
 
 const SHORT: Duration = Duration::from_secs(1);
@@ -45,6 +46,29 @@ async fn a_clock_that_is_behind_gives_an_access_its_own_length_at_most() {
     let live = behind.authenticate(short.token.expose(), HERE).await.unwrap();
     soon("the stream's end", live.wait_ended()).await;
     assert_eq!(live.ended(short.grant.created - HOURS), Some(EndReason::Expired));
+}
+
+/// The cache forgets what is idle. The store knows the end by the wall clock only, and that can be set back again.
+#[tokio::test]
+async fn an_access_that_has_ended_stays_so_when_it_was_forgotten_and_the_clock_is_set_back() {
+    let world = World::new().await;
+    let short = world.issue(&["sres"], Rights::Read).await;
+    let open = async || world.access.authenticate(short.token.expose(), HERE).await;
+    let live = open().await.unwrap();
+    world.change(&short.grant.id, until_short).await;
+    soon("the stream's end", live.wait_ended()).await;
+    drop(live);
+    let ended = Refusal::Ended(EndReason::Expired);
+    assert_eq!(open().await.unwrap_err(), ended);
+
+    world.clock.advance(20 * MINUTE);
+    // Without its reads the store opens nothing that is not in the cache.
+    world.store.reads.send_replace(Mode::Fail);
+    until("the cache forgets it", async || (open().await.err() == Some(Refusal::Unavailable)).then_some(()))
+        .await;
+    world.store.reads.send_replace(Mode::Pass);
+    world.clock.set(short.grant.created);
+    assert_eq!(open().await.unwrap_err(), ended);
 }
 
 /// Another replica on the same store, with a clock of its own.

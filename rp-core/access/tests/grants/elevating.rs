@@ -3,9 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rp_access::{ElevationError, ElevationFilter, ElevationRequest, EndReason, IssueError};
+use rp_access::{
+    ElevationError, ElevationFilter, ElevationRequest, EndReason, GrantFilter, GrantView, IssueError,
+};
 use rp_base::{Id, SystemRandom};
 use rp_documents::elevation::{ElevationMethod, ElevationState};
+use rp_documents::grant::GrantState;
 use rp_documents::{Elevation, GrantKind, Phase, Rights, Role};
 use rp_seal::Keyring;
 
@@ -255,6 +258,36 @@ async fn the_end_of_an_elevation_is_felt_on_every_replica() {
     world.elevate("ada", Rights::Admin).await;
     let old = world.access.authenticate(issued.token.expose(), HERE).await.unwrap();
     assert_eq!(old.rights, Rights::Read);
+}
+
+#[tokio::test]
+async fn a_shell_whose_elevation_is_over_is_listed_as_ended() {
+    let world = World::new().await;
+    let given = world.elevate("ada", Rights::Admin).await;
+    let file = world.access.issue(&ada(), ask(Rights::Admin)).await.unwrap().grant;
+    let shell = rp_access::IssueRequest { kind: GrantKind::Terminal, ..ask(Rights::Write) };
+    let shell = world.access.issue(&ada(), shell).await.unwrap().grant;
+    let replica = world.replica().await;
+    assert!(world.all(GrantFilter::default()).await.iter().all(GrantView::is_effective));
+    world.access.end_elevation(&ada(), &given.id, Some("done".to_owned())).await.unwrap();
+    let view = |id: &Id| {
+        let (access, id) = (Arc::clone(&world.access), id.clone());
+        async move { access.get(&ada(), &id).await.unwrap() }
+    };
+    let listed = world.all(GrantFilter::default()).await;
+    let listed = listed.into_iter().find(|one| one.grant.id == shell.id).unwrap();
+    for found in [view(&shell.id).await, listed] {
+        assert_eq!((found.state, found.ended), (GrantState::Active, Some(EndReason::ElevationOver)));
+        assert!(!found.is_effective());
+    }
+    // Of a kubeconfig reading is left.
+    let read = view(&file.id).await;
+    assert_eq!((read.rights, read.ended, read.is_effective()), (Rights::Read, None, true));
+    until("the other replica lists it as ended", async || {
+        let found = replica.get(&ada(), &shell.id).await.unwrap();
+        (found.ended == Some(EndReason::ElevationOver)).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -152,7 +152,9 @@ async fn lives_are_bounded_and_shorter_for_more_power() {
             (Ok(issued), Some(given)) => {
                 assert_eq!(issued.grant.not_after.since(issued.grant.created), Duration::from_secs(given));
             }
-            (Err(IssueError::Life { longest }), None) => assert!(longest.as_secs() >= 3600),
+            (Err(IssueError::Life { shortest, longest }), None) => {
+                assert!(shortest.as_secs() == 60 && longest.as_secs() >= 3600);
+            }
             (other, _) => panic!("{rights:?} {life:?}: {other:?}"),
         }
     }

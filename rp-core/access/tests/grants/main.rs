@@ -11,6 +11,7 @@ mod elevating;
 mod ending;
 mod faults;
 mod freshness;
+mod identity;
 mod issuing;
 mod managing;
 mod robots;

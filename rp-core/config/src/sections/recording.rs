@@ -25,7 +25,7 @@ section! {
 
 section! {
     /// Where recordings stand.
-    "recording" pub(crate) struct Places {
+    "recording" pub(crate) struct StorageSettings {
         /// A folder of this machine for recordings, for a single replica; made with mode 0700.
         folder: Option<PathBuf> = optional_file(),
         /// The blob endpoint of a storage account for recordings, for any number of replicas.
@@ -50,7 +50,7 @@ words! {
     }
 }
 
-pub(crate) const SECTION: Section = &[RecordingRules::GROUP, Places::GROUP];
+pub(crate) const SECTION: Section = &[RecordingRules::GROUP, StorageSettings::GROUP];
 
 #[derive(Debug, Clone)]
 pub struct Recording {
@@ -78,8 +78,8 @@ pub enum BlobCredential {
 }
 
 pub(crate) fn read(r: &mut Reader) -> Recording {
-    let (rules, places) = (RecordingRules::read(r), Places::read(r));
-    let home = home(r, places);
+    let (rules, storage) = (RecordingRules::read(r), StorageSettings::read(r));
+    let home = home(r, storage);
     if rules.policy != RecordingPolicy::Off && home.is_none() {
         let why = "needs a place for recordings: recording.folder or recording.blob_url";
         r.mistake("recording.policy", why);
@@ -88,8 +88,9 @@ pub(crate) fn read(r: &mut Reader) -> Recording {
 }
 
 /// A folder or blobs; blobs need a right to write them.
-fn home(r: &mut Reader, places: Places) -> Option<RecordingStorage> {
-    let Places { folder, blob_url, blob_container: container, blob_tenant, blob_sas_file } = places;
+fn home(r: &mut Reader, settings: StorageSettings) -> Option<RecordingStorage> {
+    let StorageSettings { folder, blob_url, blob_container: container, blob_tenant, blob_sas_file } =
+        settings;
     if folder.is_some() && blob_url.is_some() {
         r.mistake("recording.blob_url", "cannot stand beside recording.folder: recordings have one place");
     }

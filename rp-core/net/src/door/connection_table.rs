@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use super::connection::ConnectionHandle;
+use super::descriptors::DescriptorShare;
 
 /// The connections of one address.
 #[derive(Debug, Default, Clone, Copy)]
@@ -13,8 +15,9 @@ struct AddressUsage {
 }
 
 /// Every connection of a door.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct ConnectionTable {
+    descriptors: Arc<DescriptorShare>,
     next: u64,
     inside: HashMap<u64, ConnectionHandle>,
     strangers: usize,
@@ -22,6 +25,11 @@ pub(super) struct ConnectionTable {
 }
 
 impl ConnectionTable {
+    /// An empty table; its connections use descriptors of this share.
+    pub(super) fn new(descriptors: Arc<DescriptorShare>) -> Self {
+        Self { descriptors, next: 0, inside: HashMap::new(), strangers: 0, by_address: HashMap::new() }
+    }
+
     pub(super) fn next_number(&mut self) -> u64 {
         self.next += 1;
         self.next
@@ -50,6 +58,7 @@ impl ConnectionTable {
 
     pub(super) fn insert(&mut self, connection: &ConnectionHandle) {
         self.inside.insert(connection.number(), connection.clone());
+        self.descriptors.count_in();
         let stranger = usize::from(!connection.is_known());
         self.strangers += stranger;
         if let Some(address) = connection.address() {
@@ -63,6 +72,7 @@ impl ConnectionTable {
         if self.inside.remove(&connection.number()).is_none() {
             return;
         }
+        self.descriptors.count_out();
         let stranger = usize::from(!connection.is_known());
         self.strangers -= stranger;
         let Some(address) = connection.address() else { return };

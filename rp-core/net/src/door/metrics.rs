@@ -24,6 +24,9 @@ metrics! {
         pub(super) connections: Family<ListenerLabels, Gauge> = "connections_open";
         /// Connections of peers that have not shown who they are, by listener.
         pub(super) strangers: Family<ListenerLabels, Gauge> = "strangers_open";
+        /// Connections that came when those of all listeners used their half of the process's descriptors, by listener: an
+        /// idle stranger was closed for each, or it was turned away.
+        pub(super) short_of_descriptors: Family<ListenerLabels, Counter> = "short_of_descriptors_total";
         /// Connections that were turned away, by listener and why: connections, address, strangers, rate.
         pub(super) turned_away: Family<FullLabels, Counter> = "turned_away_total";
         /// Connections that were ended, by listener, why (evicted, idle, lingered, stalled) and whose.

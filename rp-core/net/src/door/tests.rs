@@ -98,6 +98,38 @@ async fn health_checks_have_a_place_when_all_are_taken() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn connections_of_all_doors_keep_within_their_share_of_descriptors() {
+    let share = DescriptorShare::new(4);
+    let wide = DoorLimits { connections: 100, per_address: 100, strangers: strangers(100, 100), ..limits() };
+    let new = || Door::sharing(wide.clone(), "other", &Registry::new(), Arc::clone(&share));
+    let (https, ssh) = (new(), new());
+    let mut known = Vec::new();
+    for host in 1..=2 {
+        let place = https.enter(address(&format!("192.0.2.{host}")), false).unwrap();
+        place.handle().known();
+        known.push(place);
+    }
+    let quietest = ssh.enter(address("192.0.2.3"), false).unwrap();
+    tokio::time::advance(Duration::from_secs(1)).await;
+    let quiet = ssh.enter(address("192.0.2.4"), false).unwrap();
+    assert!(share.is_used_up() && !is_cut(&quietest));
+    // This door has no stranger.
+    let next = https.enter(address("192.0.2.5"), false).unwrap();
+    assert_eq!((is_cut(&quietest), is_cut(&quiet)), (true, false));
+    for place in [&quiet, &next] {
+        place.handle().known();
+    }
+    // What was closed is counted out once.
+    drop(quietest);
+    for door in [&https, &ssh] {
+        assert_eq!(door.enter(address("192.0.2.6"), false).unwrap_err(), AdmissionRefusal::Connections);
+    }
+    assert!(!known.iter().any(is_cut));
+    drop(next);
+    ssh.enter(address("192.0.2.6"), false).unwrap();
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_balancers_connection_counts_for_whom_it_speaks() {
     let door = door(limits());
     let balancer = address("10.0.0.9");

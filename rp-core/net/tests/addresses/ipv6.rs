@@ -11,6 +11,17 @@ use tokio::net::TcpListener;
 
 use crate::{GENEROUS, dialled, good, options, serve};
 
+/// Ends a test where this host has no IPv6, before it does anything.
+fn check_loopback() {
+    if let Err(error) = std::net::TcpListener::bind((Ipv6Addr::LOCALHOST, 0)) {
+        panic!(
+            "this test needs the address ::1, and this host cannot listen on it ({error}): switch IPv6 on for the \
+             loopback interface with `sysctl --write net.ipv6.conf.lo.disable_ipv6=0`, or start the container with \
+             `--sysctl net.ipv6.conf.lo.disable_ipv6=0`"
+        );
+    }
+}
+
 fn limits() -> DoorLimits {
     let strangers = StrangerLimits { connections: 64, per_address: 8, answers: 4, time: GENEROUS };
     DoorLimits { strangers: Some(strangers), ..DoorLimits::default() }
@@ -25,6 +36,7 @@ async fn served(ip: Ipv6Addr, origins: Origins) -> SocketAddr {
 
 #[tokio::test]
 async fn a_listener_of_ipv6_serves_and_knows_its_clients() {
+    check_loopback();
     let address = served(Ipv6Addr::LOCALHOST, Origins::default()).await;
     let client: SocketAddr = good(address, b"").await.parse().unwrap();
     assert_eq!(client.ip(), Ipv6Addr::LOCALHOST);
@@ -50,6 +62,7 @@ fn binary(from: SocketAddr, to: SocketAddr) -> Vec<u8> {
 
 #[tokio::test]
 async fn a_balancer_of_ipv6_says_for_whom_it_speaks() {
+    check_loopback();
     let balancers: Vec<IpNet> = vec!["::1/128".parse().unwrap()];
     let origins = Origins { proxy_protocol_from: balancers, ..Origins::default() };
     let address = served(Ipv6Addr::LOCALHOST, origins).await;
@@ -83,6 +96,7 @@ fn target(url: &str) -> Target {
 
 #[tokio::test]
 async fn targets_of_ipv6_are_dialled_where_they_are_allowed() {
+    check_loopback();
     let tcp = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).await.unwrap();
     let address = tcp.local_addr().unwrap();
     let here = target(&format!("https://{address}"));

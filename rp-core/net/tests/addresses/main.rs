@@ -37,9 +37,14 @@ impl Handler for Site {
 
 /// Serves until the runtime ends.
 fn serve(tcp: TcpListener, door: Arc<Door>, origins: Origins) {
+    serve_by(Site, tcp, door, origins);
+}
+
+/// Serves by this handler until the runtime ends.
+fn serve_by(handler: impl Handler, tcp: TcpListener, door: Arc<Door>, origins: Origins) {
     let limits = Limits { door, origins: Arc::new(origins), ..Limits::default() };
     let listener =
-        Listener { tcp, tls: None, handler: Arc::new(Site), limits, gauge: Arc::<Gauge>::default() };
+        Listener { tcp, tls: None, handler: Arc::new(handler), limits, gauge: Arc::<Gauge>::default() };
     tokio::spawn(listener.serve(Stop::default()));
 }
 
