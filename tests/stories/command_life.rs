@@ -1,10 +1,11 @@
 //! The life of an access on the command line: elevations, robots, the report.
 
 use anyhow::{Context as _, Result, ensure};
-use serde_json::Value;
-use tests_kit::{GENEROUS, until};
+use serde_json::{Value, json};
+use tests_kit::{Aro, AroOptions, Folder, GENEROUS, Output, until};
 use tokio::sync::OnceCell;
 
+use crate::command_line::aro;
 use crate::terminal::Terminal;
 use crate::world::World;
 
@@ -64,6 +65,57 @@ async fn an_elevation_is_waited_for_approved_used_and_ended() -> Result<()> {
         Ok(())
     })
     .await
+}
+
+/// `aro` for a person who is signed in by a cookie; arguments after `--` are another program's.
+async fn by_cookie(system: &Aro, folder: &Folder, arguments: &[&str]) -> Result<Output> {
+    let (cookie, ca) = (folder.path().join("cookie"), &system.dev.ca_file);
+    let (cookie, ca) = (cookie.to_string_lossy(), ca.to_string_lossy());
+    let end = arguments.iter().position(|&word| word == "--").unwrap_or(arguments.len());
+    let (own, others) = arguments.split_at(end);
+    let connection =
+        ["--portal", &system.dev.url, "--ca-file", &ca, "--session-cookie-file", &cookie, "-o", "json"];
+    aro(folder.path(), &[own, &connection, others].concat()).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_access_whose_elevation_ended_is_replaced_under_the_next_one() -> Result<()> {
+    // Nobody else elevates this person here.
+    let system = Aro::start(AroOptions { clusters: 2, ..AroOptions::default() }).await?;
+    let replaced = replaced_under_the_next(&system).await;
+    system.explain(replaced)
+}
+
+async fn replaced_under_the_next(system: &Aro) -> Result<()> {
+    let folder = Folder::new("next-elevation")?;
+    let session = system.session("elevated").await?;
+    folder.write("cookie", session.cookie().context("a cookie")?)?;
+    let clusters = session.get("/api/v1/clusters?source=aro&state=succeeded&limit=50").await?.ok()?.json()?;
+    let name = clusters["items"][0]["name"].as_str().with_context(|| clusters.to_string())?.to_owned();
+    let on_master = async |reason: &str| {
+        by_cookie(system, &folder, &["ssh", &name, "master-0", "--reason", reason, "--", "hostname"]).await
+    };
+    let grants = async |state: &str| {
+        let list = ["grants", "list", "--kind", "ssh", "--state", state];
+        let listed: Value = serde_json::from_str(&by_cookie(system, &folder, &list).await?.ok()?)?;
+        listed["items"].as_array().cloned().with_context(|| listed.to_string())
+    };
+    let elevation = session.elevate("write").await?;
+    on_master("the first look at the kubelet").await?.ok()?;
+    ensure!(grants("active").await?.len() == 1 && grants("ended").await?.is_empty());
+    session.post(&format!("/api/v1/elevations/{elevation}/end"), &json!({})).await?.ok()?;
+    let over = grants("ended").await?;
+    ensure!(over.len() == 1 && over[0]["end_reason"] == "elevation_over", "{over:?}");
+    ensure!(grants("active").await?.is_empty(), "it is said to be in force");
+    let refused = on_master("a look without an elevation").await?;
+    ensure!(refused.status == 4 && refused.stderr.contains("elevation_needed"), "{refused:?}");
+
+    session.elevate("write").await?;
+    let again = on_master("the second look at the kubelet").await?.ok()?;
+    ensure!(again.trim().ends_with("-master-0"), "{again}");
+    let active = grants("active").await?;
+    ensure!(active.len() == 1 && active[0]["id"] != over[0]["id"], "{active:?}");
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]

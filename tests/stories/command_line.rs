@@ -1,6 +1,7 @@
 //! `aro` on the command line: usage, exit codes, and the verbs against a running system.
 
 use std::path::Path;
+use std::process::Stdio;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
@@ -29,6 +30,7 @@ async fn usage_goes_where_it_belongs() -> Result<()> {
         help.status == 0 && help.stdout.contains("serve") && help.stdout.contains("kubeconfig"),
         "{help:?}"
     );
+    ensure!(!help.stdout.contains('\u{1b}'), "colours without a terminal: {help:?}");
     for args in [&[][..], &["no-such-verb"], &["kubeconfig"], &["serve", "--no-such-flag"]] {
         let output = aro(folder.path(), args).await?;
         ensure!(
@@ -44,6 +46,24 @@ async fn usage_goes_where_it_belongs() -> Result<()> {
     ensure!(codes.status == 0 && codes.stdout.contains("3  not signed in"), "{codes:?}");
     let stranger = aro(folder.path(), &["grants", "list"]).await?;
     ensure!(stranger.status == 3 && stranger.stderr.contains("aro login --portal"), "{stranger:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_that_leaves_early_is_no_error() -> Result<()> {
+    let folder = Folder::new("command-line")?;
+    for args in [&["completion", "bash"][..], &["--help"], &["exit-codes"], &["print", "metrics"]] {
+        let mut command = tokio::process::Command::new(binary("aro")?);
+        command.args(args).current_dir(folder.path()).env("HOME", folder.path()).kill_on_drop(true);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn()?;
+        // As `head` does when it has its lines: the other end of the pipe is gone before all is written.
+        drop(child.stdout.take());
+        let ended = tokio::time::timeout(tests_kit::GENEROUS, child.wait_with_output());
+        let ended = ended.await.context("it does not end")??;
+        let said = String::from_utf8_lossy(&ended.stderr);
+        ensure!(ended.status.success() && said.is_empty(), "{args:?}: {} {said}", ended.status);
+    }
     Ok(())
 }
 

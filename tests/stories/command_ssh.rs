@@ -43,9 +43,11 @@ async fn plain_ssh_reaches_machines_by_name() -> Result<()> {
     let site = Site::get().await?;
     let name = cluster(site).await?;
     let file = site.folder.path().join("machines.config");
-    let written = file.to_string_lossy().into_owned();
-    let config = ["ssh", "config", &name, "--reason", "plain ssh of a story", "--file", &written];
-    site.aro_ends(&config, "ssh-config").await?.ok()?;
+    // Written below the folder where the command runs, and named so that OpenSSH finds it from anywhere.
+    let config = ["ssh", "config", &name, "--reason", "plain ssh of a story", "--file", "machines.config"];
+    let written = site.aro_ends(&config, "ssh-config").await?;
+    let include = format!("Include {}", file.display());
+    ensure!(written.status == 0 && written.stderr.contains(&include), "{written:?}");
     let mut command = Command::new(part("ssh")?);
     command
         .arg("-F")

@@ -1,7 +1,7 @@
 //! The audit log without a process that serves: its check, its lines, its key.
 
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use rp_config::Settings;
 use serde_json::Value;
 
 use crate::config_args::ConfigArgs;
-use crate::output::print_json;
+use crate::output::{print_json, print_line, print_part};
 
 /// The longest line that is read; an entry is far shorter.
 const LONGEST: u64 = 2 << 20;
@@ -23,7 +23,7 @@ const LONGEST: u64 = 2 << 20;
 pub struct VerifyArgs {
     #[command(flatten)]
     pub config: ConfigArgs,
-    /// Check these lines instead of the store: copies that a sink made, oldest first, or a dump; `-` reads from stdin
+    /// Check these lines instead of the store: an export, a dump, or copies that a sink made, oldest first; `-` reads from stdin
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub lines: Vec<PathBuf>,
     /// The lines are a part of the log: chains may begin anywhere
@@ -132,43 +132,39 @@ fn read_checkpoints(path: &Path) -> anyhow::Result<Vec<SignedCheckpoint>> {
     Ok(found)
 }
 
-#[expect(clippy::print_stdout, reason = "the answer of a command")]
 fn show(verdict: &Verdict, format: VerdictFormat) -> anyhow::Result<()> {
     if format == VerdictFormat::Json {
         let mut value = serde_json::to_value(verdict)?;
         value["intact"] = verdict.is_intact().into();
-        print_json(serde_json::to_string_pretty(&value)?);
-        return Ok(());
+        return Ok(print_json(serde_json::to_string_pretty(&value)?)?);
     }
     let Verdict { writers, entries, checkpoints, tombstones, retired, .. } = verdict;
-    println!(
+    print_line(&format!(
         "{entries} entries of {writers} writers, {checkpoints} checkpoints; {retired} entries retired ({tombstones} tombstones)"
-    );
+    ))?;
     for finding in &verdict.findings {
         let at = finding.at.map_or_else(String::new, |at| format!(" near {at}"));
         let writer = if finding.writer.is_empty() { "-" } else { &finding.writer };
-        println!("{}: writer {writer}, {}{at}: {}", finding.kind.word(), finding.seq, finding.what);
+        let place = format!("writer {writer}, {}{at}", finding.seq);
+        print_line(&format!("{}: {place}: {}", finding.kind.word(), finding.what))?;
     }
-    println!("{}", if verdict.is_intact() { "intact" } else { "NOT intact" });
-    Ok(())
+    Ok(print_line(if verdict.is_intact() { "intact" } else { "NOT intact" })?)
 }
 
 /// Writes the whole log to stdout as lines that [`verify`] reads.
 ///
 /// # Errors
-/// The log cannot be read, or nobody reads stdout.
+/// The log cannot be read, or standard output cannot be written.
 pub async fn dump(settings: &Settings) -> anyhow::Result<()> {
     let clock: SharedClock = Arc::new(SystemClock);
     let store = rp_core::services::open_audit_store(settings, &clock, None).await?;
     let mut export = Export::new(Arc::clone(&store));
-    let mut out = std::io::BufWriter::new(std::io::stdout());
     while let Some(lines) = export.next().await? {
-        for line in lines {
-            out.write_all(line.as_bytes())?;
-            out.write_all(b"\n")?;
+        let text: String = lines.into_iter().map(|line| line + "\n").collect();
+        if !print_part(&text)? {
+            break;
         }
     }
-    out.flush()?;
     store.close().await;
     Ok(())
 }
@@ -176,11 +172,9 @@ pub async fn dump(settings: &Settings) -> anyhow::Result<()> {
 /// Prints the public key that checkpoints are signed with.
 ///
 /// # Errors
-/// There is none yet, or it cannot be read.
-#[expect(clippy::print_stdout, reason = "the answer of a command")]
+/// There is none yet, it cannot be read, or standard output cannot be written.
 pub fn key(settings: &Settings) -> anyhow::Result<()> {
     let path = &settings.audit.checkpoint_key_file;
     let key = CheckpointKey::open(path).with_context(|| format!("cannot use {}", path.display()))?;
-    println!("{}", key.public_text());
-    Ok(())
+    Ok(print_line(&key.public_text())?)
 }

@@ -1,6 +1,6 @@
 //! `aro keys`: the keyring of a running process, and single values offline.
 
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::config_args::ConfigArgs;
 use crate::control::Client;
-use crate::output::{print_json, print_line};
+use crate::output::{print_bytes, print_json, print_line};
 
 /// Between two looks at a sealing again.
 const LOOK: Duration = Duration::from_millis(300);
@@ -75,27 +75,27 @@ pub async fn run(verb: KeysVerb) -> anyhow::Result<()> {
         KeysVerb::List(config) => {
             let keys = client(&config)?.get("/keys").await?;
             let current = text(&keys, "current");
-            print_line(current);
+            print_line(current)?;
             let all = keys.get("keys").and_then(Value::as_array).into_iter().flatten();
-            all.filter_map(Value::as_str).filter(|key| *key != current).for_each(print_line);
+            all.filter_map(Value::as_str).filter(|key| *key != current).try_for_each(print_line)?;
         }
         KeysVerb::Rotate { config, later } => {
             let made = client(&config)?.post("/keys/rotate", &json!({ "use": !later })).await?;
-            print_line(text(&made, "key"));
+            print_line(text(&made, "key"))?;
         }
         KeysVerb::Use { key, config } => {
             client(&config)?.post("/keys/use", &json!({ "key": key })).await?;
-            print_line(&key);
+            print_line(&key)?;
         }
         KeysVerb::Reseal(config) => reseal(&client(&config)?).await?,
         KeysVerb::Forget { key, config } => {
             client(&config)?.post("/keys/forget", &json!({ "key": key })).await?;
-            print_line(&key);
+            print_line(&key)?;
         }
         KeysVerb::Open(args) => open(&args)?,
         KeysVerb::Seal(args) => {
             let keyring = Keyring::open_file(&args.keyring)?;
-            print_line(&keyring.seal(input()?.expose(), &args.place)?.0);
+            print_line(&keyring.seal(input()?.expose(), &args.place)?.0)?;
         }
     }
     Ok(())
@@ -116,7 +116,7 @@ async fn reseal(client: &Client) -> anyhow::Result<()> {
         let progress: Progress = serde_json::from_value(progress).context("the answer has another form")?;
         print_progress(&progress);
         if progress.done {
-            print_json(serde_json::to_string(&progress)?);
+            print_json(serde_json::to_string(&progress)?)?;
             let left: u64 = progress.left.values().sum();
             ensure!(left == 0, "{left} values could not be sealed again; the log of the process names them");
             return Ok(());
@@ -139,9 +139,7 @@ fn open(args: &ValueArgs) -> anyhow::Result<()> {
     let sealed = std::str::from_utf8(sealed.expose()).context("the sealed value is not text")?;
     let sealed = Sealed(sealed.trim().trim_matches('"').to_owned());
     let (plain, _) = keyring.open_any(&sealed, &args.place)?;
-    let mut out = std::io::stdout().lock();
-    out.write_all(plain.expose())?;
-    Ok(out.flush()?)
+    Ok(print_bytes(plain.expose())?)
 }
 
 fn input() -> anyhow::Result<Secret<Vec<u8>>> {

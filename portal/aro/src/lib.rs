@@ -11,7 +11,7 @@ pub mod keys;
 pub mod metrics;
 mod monitor_look;
 pub mod monitor_once;
-mod output;
+pub mod output;
 mod portal_parts;
 pub mod print;
 mod proxy_front;

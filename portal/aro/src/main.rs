@@ -1,12 +1,11 @@
 //! `aro`: roles and verbs. Arguments in, exit code out; nothing else happens here.
 
-use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use aro::args::{AuditCommand, Cli, Command, MonitorArgs, MonitorVerb, ProxyVerb};
 use aro::config_args::ConfigArgs;
-use aro::{api, audit, keys, monitor_once, print, proxy_role, proxy_tools, serve, ssh, store};
+use aro::{api, audit, keys, monitor_once, output, print, proxy_role, proxy_tools, serve, ssh, store};
 use clap::{CommandFactory as _, Parser as _};
 use rp_config::{Log, LogFormat, needs};
 use rp_core::process::{self, shutdown_timeouts};
@@ -61,7 +60,6 @@ fn failed(error: &anyhow::Error) -> ExitCode {
     ExitCode::FAILURE
 }
 
-#[expect(clippy::print_stdout, reason = "the answer of a command")]
 async fn run(command: Command) -> anyhow::Result<()> {
     match command {
         Command::Serve(args) => run_serve(&args, false).await,
@@ -72,27 +70,22 @@ async fn run(command: Command) -> anyhow::Result<()> {
         Command::Keys { verb } => keys::run(verb).await,
         Command::CheckConfig(args) => {
             args.settings(needs::PORTAL)?;
-            println!("{}: no mistakes", args.config.display());
-            Ok(())
+            Ok(output::print_line(&format!("{}: no mistakes", args.config.display()))?)
         }
         Command::Api(args) => Box::pin(api::run(args, print_text)).await,
-        Command::Print(args) => {
-            print!("{}", print::reference(&args)?);
-            Ok(())
-        }
+        Command::Print(args) => Ok(output::print_text(&print::reference(&args)?)?),
         Command::Completion { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "aro", &mut std::io::stdout());
-            Ok(())
+            // The generators panic when they cannot write, which into memory does not happen.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "aro", &mut script);
+            Ok(output::print_bytes(&script)?)
         }
         Command::Proxy(args) => match args.verb {
             ProxyVerb::Serve(args) => run_proxy(&args).await,
             ProxyVerb::Connect(args) => proxy_tools::connect(args, &default_lifecycle()?).await,
             ProxyVerb::Tunnel(args) => proxy_tools::tunnel(args, &default_lifecycle()?).await,
         },
-        Command::ExitCodes => {
-            println!("{}", portal_cli::EXIT_CODES);
-            Ok(())
-        }
+        Command::ExitCodes => Ok(output::print_line(portal_cli::EXIT_CODES)?),
         Command::Audit { verb: AuditCommand::Dump(args) } => audit::dump(&args.settings(&[])?).await,
         Command::Audit { verb: AuditCommand::Key(args) } => audit::key(&args.settings(&[])?),
         Command::Verb(_) | Command::Audit { verb: AuditCommand::Portal(_) | AuditCommand::Verify(_) } => {
@@ -101,9 +94,9 @@ async fn run(command: Command) -> anyhow::Result<()> {
     }
 }
 
-/// Prints a line to standard output; a closed pipe (`head`) is ignored.
+/// Prints a line; what cannot be written ends nothing that was begun.
 fn print_text(text: &str) {
-    let _ = writeln!(std::io::stdout(), "{text}");
+    let _ = output::print_line(text);
 }
 
 /// The lifecycle of a role without settings.

@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config_args::ConfigArgs;
 use crate::control::Client;
 use crate::monitor_look::{InspectionRequest, NotFound, look, options};
-use crate::output::print_json;
+use crate::output::{print_json, print_text};
 
 #[derive(Debug, Args)]
 #[command(
@@ -106,16 +106,15 @@ fn print_error(text: &str) {
     eprintln!("aro: {text}");
 }
 
-#[expect(clippy::print_stdout, reason = "the answer of a command")]
 fn print(report: &Report, format: OnceFormat) -> anyhow::Result<()> {
-    match format {
-        OnceFormat::Table => print!("{}", report.table()),
+    let printed = match format {
+        OnceFormat::Table => print_text(&report.table()),
         OnceFormat::Json => print_json(serde_json::to_string_pretty(report)?),
         OnceFormat::Yaml => {
-            print!("{}", serde_saphyr::to_string(report).context("it cannot be written as YAML")?);
+            print_text(&serde_saphyr::to_string(report).context("it cannot be written as YAML")?)
         }
-    }
-    Ok(())
+    };
+    Ok(printed?)
 }
 
 async fn inspect_kubeconfig(file: &Path, args: &OnceArgs) -> anyhow::Result<Report> {

@@ -60,8 +60,7 @@ pub async fn run(verb: StoreVerb) -> anyhow::Result<()> {
         StoreVerb::Get { collection, id, config } => {
             let query = query(&[("collection", &collection), ("id", &id)]);
             let found = client(&config)?.get(&format!("/store/document?{query}")).await?;
-            print_json(serde_json::to_string_pretty(&found)?);
-            Ok(())
+            Ok(print_json(serde_json::to_string_pretty(&found)?)?)
         }
         StoreVerb::List { collection, partition, limit, config } => {
             list(&client(&config)?, &collection, partition.as_deref(), limit).await
@@ -78,8 +77,7 @@ async fn backup(file: &Path, client: &Client) -> anyhow::Result<()> {
     let done = client.post("/store/backup", &json!({ "file": file })).await?;
     let files = done.get("files").and_then(Value::as_array).context("the answer has another form")?;
     ensure!(!files.is_empty(), "nothing was written");
-    files.iter().for_each(|file| print_json(file.to_string()));
-    Ok(())
+    Ok(files.iter().try_for_each(|file| print_json(file.to_string()))?)
 }
 
 async fn list(
@@ -97,7 +95,7 @@ async fn list(
         pairs.extend(from.as_deref().map(|from| ("continue", from)));
         let page = client.get(&format!("/store/documents?{}", query(&pairs))).await?;
         let items = page.get("items").and_then(Value::as_array).context("the answer has another form")?;
-        items.iter().take(left).for_each(|item| print_json(item.to_string()));
+        items.iter().take(left).try_for_each(|item| print_json(item.to_string()))?;
         left -= items.len().min(left);
         from = page.get("continue").and_then(Value::as_str).map(str::to_owned);
         if from.is_none() {

@@ -81,11 +81,11 @@ pub async fn run(args: &CopyArgs) -> anyhow::Result<()> {
     let documents: Vec<Collection> =
         Collection::ALL.into_iter().filter(|collection| !AUDIT.contains(collection)).collect();
     let copied = async {
-        print_report(&copy_only(&*from.documents, &*to.documents, &documents).await?);
+        print_report(&copy_only(&*from.documents, &*to.documents, &documents).await?)?;
         // The index has positions of the store that it was made in: it is made anew.
         let audit: Vec<Collection> =
             AUDIT.into_iter().filter(|collection| *collection != Collection::AuditIndex).collect();
-        print_report(&copy_only(&*from.audit, &*to.audit, &audit).await?);
+        print_report(&copy_only(&*from.audit, &*to.audit, &audit).await?)?;
         Ok::<_, anyhow::Error>(())
     };
     let outcome = copied.await;
@@ -95,13 +95,14 @@ pub async fn run(args: &CopyArgs) -> anyhow::Result<()> {
     outcome
 }
 
-fn print_report(copied: &[CopyReport]) {
+fn print_report(copied: &[CopyReport]) -> std::io::Result<()> {
     for CopyReport { collection, documents, compared, digest } in copied {
         print_line(&format!(
             "{:<18} {documents:>9} copied {compared:>9} compared  {digest}",
             collection.name()
-        ));
+        ))?;
     }
+    Ok(())
 }
 
 /// The store of documents there, and where its settings have the audit trail.

@@ -47,11 +47,8 @@ pub async fn run(args: &RestoreArgs, settings: &Settings) -> anyhow::Result<()> 
     let clock: SharedClock = Arc::new(SystemClock);
     let restored = async |backup: &PathBuf, path: &PathBuf| -> anyhow::Result<()> {
         let aside = SqliteStore::restore(backup, path).await.with_context(|| path.display().to_string())?;
-        match aside {
-            Some(aside) => print_line(&format!("{} restored; before: {}", path.display(), aside.display())),
-            None => print_line(&format!("{} restored", path.display())),
-        }
-        Ok(())
+        let before = aside.map_or_else(String::new, |aside| format!("; before: {}", aside.display()));
+        Ok(print_line(&format!("{} restored{before}", path.display()))?)
     };
     if let Some(backup) = &args.audit {
         let path = settings.audit.path.as_ref().context("audit.path is not set")?;
@@ -61,11 +58,12 @@ pub async fn run(args: &RestoreArgs, settings: &Settings) -> anyhow::Result<()> 
     restored(&args.file, &settings.store.path).await?;
     let store = open_sqlite(&settings.store.path, &clock).await?;
     let outcome = async {
-        if !args.keep_access {
-            let ended = end_access(&store, clock.now()).await?;
-            print_line(&format!("{ended} sessions, grants and elevations of the backup have ended"));
+        let ended = if args.keep_access { None } else { Some(end_access(&store, clock.now()).await?) };
+        write_restore_entry(args, settings, &store, &clock).await?;
+        if let Some(ended) = ended {
+            print_line(&format!("{ended} sessions, grants and elevations of the backup have ended"))?;
         }
-        write_restore_entry(args, settings, &store, &clock).await
+        Ok::<_, anyhow::Error>(())
     };
     let outcome = outcome.await;
     store.close().await;

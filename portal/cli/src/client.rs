@@ -1,5 +1,6 @@
 //! The portal's JSON API as a client sees it.
 
+use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use reqwest::header::{ACCEPT, AUTHORIZATION, COOKIE, HeaderName, ORIGIN};
@@ -11,7 +12,7 @@ use url::Url;
 use crate::answer::{bytes, json, refused};
 use crate::args::Connection;
 use crate::endpoint::{Credential, PortalEndpoint, secret_header};
-use crate::{CliError, tls};
+use crate::{CliError, progress, tls};
 
 /// An export of many entries.
 const LONG: Duration = Duration::from_secs(3600);
@@ -19,6 +20,8 @@ const LONG: Duration = Duration::from_secs(3600);
 const FOLLOWED: Duration = Duration::from_secs(7 * 24 * 3600);
 /// A portal that sends nothing for so long is gone.
 const SILENCE: Duration = Duration::from_secs(60);
+/// The search behind an export goes to the beginning of the log before the first entry is sent.
+const SEARCH: Duration = Duration::from_secs(600);
 const BROKEN: CliError = CliError::Answer("it broke off");
 const CSRF: HeaderName = HeaderName::from_static("x-csrf-token");
 
@@ -81,13 +84,39 @@ impl Client {
         &self,
         path: &str,
         query: &[(&str, &str)],
+        each: impl FnMut(&[u8]) -> Result<(), CliError>,
+    ) -> Result<(), CliError> {
+        self.copy_within(SILENCE, path, query, each).await
+    }
+
+    /// As [`Self::copy`], of what the portal has to look for before it sends anything.
+    pub(crate) async fn copy_search(
+        &self,
+        path: &str,
+        query: &[(&str, &str)],
+        each: impl FnMut(&[u8]) -> Result<(), CliError>,
+    ) -> Result<(), CliError> {
+        self.copy_within(SEARCH, path, query, each).await
+    }
+
+    async fn copy_within(
+        &self,
+        silence: Duration,
+        path: &str,
+        query: &[(&str, &str)],
         mut each: impl FnMut(&[u8]) -> Result<(), CliError>,
     ) -> Result<(), CliError> {
         // What is exported may take longer than an answer otherwise does; silence still ends it.
         let request = self.request(Method::GET, path, query).timeout(LONG);
         let mut response = self.send(request).await?;
         loop {
-            let chunk = tokio::time::timeout(SILENCE, response.chunk()).await;
+            let chunk = tokio::time::timeout(silence, response.chunk());
+            // Where the answer goes to the terminal too, a line of ours would stand in the middle of one of it.
+            let chunk = if std::io::stdout().is_terminal() {
+                chunk.await
+            } else {
+                progress::shown("waiting for more of the answer", chunk).await
+            };
             match chunk.map_err(|_| BROKEN)?.map_err(|_| BROKEN)? {
                 Some(chunk) => each(&chunk)?,
                 None => return Ok(()),
@@ -164,14 +193,20 @@ impl Client {
     }
 
     async fn send(&self, request: RequestBuilder) -> Result<Response, CliError> {
-        let response = request.send().await.map_err(|cause| CliError::Unreachable {
-            host: self.portal.host_str().unwrap_or_default().to_owned(),
-            cause: cause.without_url(),
-        })?;
+        let host = self.portal.host_str().unwrap_or_default();
+        let sent = progress::shown(&format!("waiting for {host}"), request.send()).await;
+        let response = sent
+            .map_err(|cause| CliError::Unreachable { host: host.to_owned(), cause: cause.without_url() })?;
         if response.status().is_success() {
             return Ok(response);
         }
         let mut error = refused(response).await;
+        if let CliError::Refused { refusal, .. } = &mut error
+            && refusal.code == "reason_needed"
+        {
+            // The portal speaks of a header, for who calls it without this program.
+            "Say why you look by --reason.".clone_into(&mut refusal.action);
+        }
         if let CliError::Refused { status: 300..=399 | 401, refusal } = &mut error
             && !self.sign_in.is_empty()
         {

@@ -147,6 +147,21 @@ impl CliError {
         }
     }
 
+    /// Whether the other end of standard output's pipe was closed.
+    pub(crate) fn is_reader_gone(&self) -> bool {
+        matches!(self, Self::Output(cause) if cause.kind() == std::io::ErrorKind::BrokenPipe)
+    }
+
+    /// Whether the portal or its proxy says that an access is over: it has expired, was revoked or forgotten, or is a
+    /// shell whose elevation has ended. A kept access that is refused so is not used again.
+    pub(crate) fn is_ended_access(&self) -> bool {
+        let Self::Refused { refusal, .. } = self else { return false };
+        matches!(
+            refusal.code.as_str(),
+            "grant_ended" | "grant_not_found" | "unknown_token" | "elevation_over"
+        )
+    }
+
     /// The error in the form of the API's errors, whether the portal or this program found it.
     pub fn refusal(&self) -> Refusal {
         let own;

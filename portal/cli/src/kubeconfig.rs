@@ -32,7 +32,7 @@ impl PlugIn {
     ) -> Result<Self, CliError> {
         if connection.session_cookie_file.is_some() {
             return Err(CliError::Usage(
-                "a session's cookie cannot renew tokens: sign in with aro login, or take a file with a token by --static"
+                "a session's cookie cannot renew tokens: sign in with aro login, or take a file with a token by aro kubeconfig --static"
                     .to_owned(),
             ));
         }

@@ -13,6 +13,7 @@ mod files;
 mod kubeconfig;
 mod output;
 mod profile;
+mod progress;
 mod report;
 mod sign_in;
 mod ssh;
@@ -46,6 +47,8 @@ pub async fn run_to_exit(verb: Verb, out: &mut Output) -> Exit {
     let format = verb.format();
     match verbs::execute(verb, out).await {
         Ok(()) => Exit::Ok,
+        // `aro … | head`: the reader wanted no more.
+        Err(error) if error.is_reader_gone() => Exit::Ok,
         Err(error) => {
             out.error(&error, format);
             error.exit()

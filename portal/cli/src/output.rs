@@ -1,7 +1,7 @@
 //! Where answers, notes and errors go.
 
 use std::fmt;
-use std::io::{self, IsTerminal as _, Write};
+use std::io::{self, Write};
 
 use rp_base::{csv, text};
 use serde_json::Value;
@@ -13,7 +13,7 @@ use crate::args::Format;
 pub struct Output {
     answer: Box<dyn Write + Send>,
     notes: Box<dyn Write + Send>,
-    /// Whether the notes go to a terminal.
+    /// Whether the notes go to a terminal that can replace a line.
     watched: bool,
 }
 
@@ -27,7 +27,7 @@ impl Output {
     /// Standard output and standard error.
     pub fn standard() -> Self {
         let mut out = Self::with_writers(Box::new(io::stdout()), Box::new(io::stderr()));
-        out.watched = io::stderr().is_terminal();
+        out.watched = crate::progress::can_show();
         out
     }
 

@@ -61,7 +61,7 @@ pub(crate) fn folder(profile: &Profile, resource: &str) -> PathBuf {
 }
 
 /// Prepares the files for ssh; requests a new access only when no active one meets the needs. Without `wish` it
-/// requests none.
+/// requests none. A kept access that the portal refuses as ended is forgotten, and a new one is requested once.
 pub(crate) async fn ready(
     client: &Client,
     profile: &Profile,
@@ -72,21 +72,33 @@ pub(crate) async fn ready(
 ) -> Result<SshSetup, CliError> {
     let folder = folder(profile, resource);
     profile.make(&folder)?;
-    let id = match living(client, &folder, needs).await? {
-        Some(id) => id,
-        None => match wish {
-            Some(wish) => ask(client, &folder, resource, needs, wish, out).await?,
-            None => {
-                return Err(CliError::Usage(
-                    "the access has ended: take a new one with aro ssh CLUSTER --reason …".to_owned(),
-                ));
-            }
-        },
+    if let Some(id) = living(client, &folder, needs).await? {
+        match certify(client, &folder, &id).await {
+            Err(error) if error.is_ended_access() => forget(&folder),
+            prepared => return prepared,
+        }
+    }
+    let Some(wish) = wish else {
+        return Err(CliError::Usage(
+            "the access has ended: take a new one with aro ssh CLUSTER --reason …".to_owned(),
+        ));
     };
-    let public = key(&folder).await?;
-    let path = format!("/api/v1/grants/{}/ssh-certificate", segment(&id)?);
+    let id = ask(client, &folder, resource, needs, wish, out).await?;
+    certify(client, &folder, &id).await
+}
+
+/// A certificate of the folder's key for an access, with the address to use it at.
+async fn certify(client: &Client, folder: &Path, id: &str) -> Result<SshSetup, CliError> {
+    let public = key(folder).await?;
+    let path = format!("/api/v1/grants/{}/ssh-certificate", segment(id)?);
     let answer = client.post(&path, &json!({ "public_key": public.trim() })).await?;
-    write(&folder, &answer)
+    write(folder, &answer)
+}
+
+/// Forgets the access; the key stays.
+fn forget(folder: &Path) {
+    // A file that cannot be removed names an access that is asked about again, and found ended again.
+    let _ = std::fs::remove_file(folder.join("grant.json"));
 }
 
 fn write(folder: &Path, answer: &Value) -> Result<SshSetup, CliError> {

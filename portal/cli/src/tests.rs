@@ -1,5 +1,7 @@
 //! Against a portal of a few lines in this process.
 
+mod ended;
+mod formats;
 mod plug_in;
 mod portal;
 mod signing_in;
@@ -187,7 +189,11 @@ async fn a_session_cookie_brings_the_csrf_token() {
 async fn tables_of_the_other_lists() {
     let portal = portal().await;
     assert!(portal.run(&["clusters", "imported"]).await.1.contains("lab   https://h"));
-    assert!(portal.run(&["grants", "list"]).await.1.contains("g1  kubeconfig  active  sre"));
+    let (_, text, _) = portal.run(&["grants", "list"]).await;
+    let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split("  ").map(str::trim).collect()).collect();
+    let cells = |row: usize| lines[row].iter().filter(|cell| !cell.is_empty()).copied().collect::<Vec<_>>();
+    assert_eq!(cells(1), ["g1", "kubeconfig", "active", "sre", "read, given write"], "{text}");
+    assert_eq!(cells(2), ["g2", "ssh", "ended: elevation over", "sre", "write"], "{text}");
     let (_, text, _) = portal.run(&["audit", "list", "--person", "sre", "--verb", "get"]).await;
     assert!(text.contains("2026-11-21T12:00:00Z  sre     get   pods/log n/a  ok"), "{text}");
     let (_, text, _) = portal.run(&["whoami"]).await;
@@ -276,6 +282,54 @@ async fn the_life_of_a_grant() {
     let seen: Vec<_> = portal.seen.try_iter().collect();
     assert_eq!(seen.last().unwrap().2, json!({"person": "sre\u{1b}[31m", "why": "left"}));
     assert_eq!(seen[0].2, json!({"life": 900}));
+}
+
+#[tokio::test]
+async fn elevations_in_force_are_ones_own_unless_all_are_asked_for() {
+    let portal = portal().await;
+    for (flags, asked) in [
+        (&[][..], "mine=true"),
+        (&["--active"][..], "mine=true&active=true"),
+        (&["--all", "--active"][..], "all=true&active=true"),
+        (&["--waiting"][..], "waiting=true"),
+    ] {
+        let (exit, text, notes) = portal.run(&[&["elevations", "list"][..], flags].concat()).await;
+        assert!(exit == Exit::Ok && text.contains("e-1"), "{flags:?}: {notes}");
+        assert_eq!(portal.seen.recv().unwrap().1, format!("/api/v1/elevations?{asked}"), "{flags:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_reason_is_asked_for_by_its_flag() {
+    let portal = portal().await;
+    let (exit, _, notes) = portal.run(&["logs", "harbor", "vault/app"]).await;
+    assert_eq!(exit, Exit::NotAllowed);
+    assert!(notes.contains("--reason") && !notes.contains("header"), "{notes}");
+}
+
+#[tokio::test]
+async fn a_reader_that_has_gone_is_no_error() {
+    struct Closed;
+    impl std::io::Write for Closed {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(std::io::ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let portal = portal().await;
+    let token = portal.path("token");
+    for line in ["clusters list", "whoami -o json", "audit export", "logs harbor openshift-etcd/etcd-0"] {
+        let connection = ["--portal", &portal.url, "--token-file", token.to_str().unwrap()];
+        let line = ["aro"].into_iter().chain(line.split(' ')).chain(connection);
+        let verb = Aro::try_parse_from(line).unwrap().verb.verb();
+        let notes = Buffer::default();
+        let mut out = Output::with_writers(Box::new(Closed), Box::new(notes.clone()));
+        assert_eq!(run_to_exit(verb, &mut out).await, Exit::Ok);
+        assert_eq!(notes.text(), "");
+    }
 }
 
 #[tokio::test]

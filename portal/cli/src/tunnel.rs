@@ -5,6 +5,6 @@ mod link;
 mod listener;
 mod proxy;
 
-pub(crate) use grant::{Tunnel, TunnelRequest, obtain, reason, to_json};
+pub(crate) use grant::{Tunnel, TunnelRequest, forget, kept, reason, request, to_json};
 pub(crate) use link::Link;
 pub(crate) use listener::LocalListener;

@@ -145,6 +145,24 @@ pub(crate) fn items(answer: &Value) -> &[Value] {
     answer.get("items").or(Some(answer)).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
+/// A list in any of the formats; `name` gives the ids of rows that have no names.
+fn write_list(
+    answer: &Value,
+    format: Format,
+    columns: &[Column<'_>],
+    out: &mut Output,
+) -> Result<(), CliError> {
+    let rows = items(answer);
+    match format {
+        Format::Csv => out.raw(&separated(rows, columns)),
+        Format::Name => {
+            let pointer = if rows.iter().any(|row| row.get("name").is_some()) { "/name" } else { "/id" };
+            out.raw(&names(rows, pointer))
+        }
+        format => out.value(format, answer, |answer| table(items(answer), columns)),
+    }
+}
+
 /// Follows `continue` until `limit` rows are there; says when there are or may be more.
 async fn list(
     client: &Client,
@@ -184,15 +202,7 @@ async fn list(
     if let Some(total) = total {
         answer["total"] = Value::from(total);
     }
-    match connection.output {
-        Format::Csv => out.raw(&separated(items(&answer), columns))?,
-        Format::Name => {
-            let pointer =
-                if items(&answer).iter().any(|row| row.get("name").is_some()) { "/name" } else { "/id" };
-            out.raw(&names(items(&answer), pointer))?;
-        }
-        format => out.value(format, &answer, |answer| table(items(answer), columns))?,
-    }
+    write_list(&answer, connection.output, columns, out)?;
     if !next.is_empty() {
         let of = total.map_or_else(String::new, |total| format!(" of {total}"));
         out.note(&format!("{shown}{of} shown; more with --limit"));

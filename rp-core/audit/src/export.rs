@@ -26,23 +26,28 @@ pub async fn verify_store(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Entries,
-    Statements(Collection),
+    Checkpoints,
+    /// Those that were written meanwhile: a checkpoint may have signed them.
+    LateEntries,
+    Tombstones,
     Done,
 }
 
-/// The whole log as lines, in the order of the commits: entries as they are stored, then checkpoints and tombstones.
-/// [`crate::LineVerifier`] reads them.
+/// The whole log as lines, in the order of the commits, the oldest first: entries as they are stored, then checkpoints
+/// and tombstones. [`crate::LineVerifier`] reads them. Entries that are written while it runs stand between those.
 #[derive(Debug)]
 pub struct Export {
     store: SharedStore,
     stage: Stage,
     position: i64,
+    /// Up to where entries have been given out.
+    entries: i64,
 }
 
 impl Export {
     /// From the first entry on.
     pub fn new(store: SharedStore) -> Self {
-        Self { store, stage: Stage::Entries, position: 0 }
+        Self { store, stage: Stage::Entries, position: 0, entries: 0 }
     }
 
     /// Some more lines; `None` at the end. May be empty before that.
@@ -51,8 +56,9 @@ impl Export {
     /// The store does not answer; the call can be made again.
     pub async fn next(&mut self) -> Result<Option<Vec<String>>, AuditError> {
         let collection = match self.stage {
-            Stage::Entries => Collection::AuditBatches,
-            Stage::Statements(collection) => collection,
+            Stage::Entries | Stage::LateEntries => Collection::AuditBatches,
+            Stage::Checkpoints => Collection::Checkpoints,
+            Stage::Tombstones => Collection::AuditTombstones,
             Stage::Done => return Ok(None),
         };
         let changes = self.store.changes(collection, self.position, PAGE).await?;
@@ -60,14 +66,18 @@ impl Export {
         let lines = stored.flat_map(|stored| lines(collection, stored)).collect();
         self.position = changes.cursor;
         if !changes.more {
-            self.position = 0;
-            self.stage = match self.stage {
-                Stage::Entries => Stage::Statements(Collection::Checkpoints),
-                Stage::Statements(Collection::Checkpoints) => Stage::Statements(Collection::AuditTombstones),
-                Stage::Statements(_) | Stage::Done => Stage::Done,
-            };
+            self.begin_next_stage();
         }
         Ok(Some(lines))
+    }
+
+    fn begin_next_stage(&mut self) {
+        (self.stage, self.position, self.entries) = match self.stage {
+            Stage::Entries => (Stage::Checkpoints, 0, self.position),
+            Stage::Checkpoints => (Stage::LateEntries, self.entries, self.entries),
+            Stage::LateEntries => (Stage::Tombstones, 0, self.position),
+            Stage::Tombstones | Stage::Done => (Stage::Done, 0, self.entries),
+        };
     }
 }
 
@@ -84,17 +94,8 @@ fn lines(collection: Collection, stored: &Stored) -> Vec<String> {
 }
 
 impl Audit {
-    /// Signed checkpoints and tombstones as lines: at the end of an export they let it be verified.
-    ///
-    /// # Errors
-    /// The store does not answer.
-    pub async fn checkpoint_lines(&self) -> Result<Vec<String>, AuditError> {
-        let stage = Stage::Statements(Collection::Checkpoints);
-        let mut export = Export { store: self.0.store.clone(), stage, position: 0 };
-        let mut out = Vec::new();
-        while let Some(lines) = export.next().await? {
-            out.extend(lines);
-        }
-        Ok(out)
+    /// The whole log as lines, the oldest first, with what lets it be verified.
+    pub fn export(&self) -> Export {
+        Export::new(self.0.store.clone())
     }
 }

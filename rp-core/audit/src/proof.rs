@@ -1,12 +1,14 @@
 //! What can be said of the log at once: the ends of the chains, what was signed, where copies have got to.
 
 use rp_base::{Digest, Timestamp};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Audit;
 
 /// A statement of where the log stands, made of what this process holds; nothing is read.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "AuditProof")]
 pub struct Proof {
     /// The ends of the newest chains, newest chain first; at most 32.
     pub heads: Vec<ProofHead>,
@@ -22,7 +24,7 @@ pub struct Proof {
 }
 
 /// The end of a chain.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ProofHead {
     pub writer: String,
     pub seq: u64,
@@ -35,7 +37,7 @@ pub struct ProofHead {
 }
 
 /// What a checkpoint says.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ProofCheckpoint {
     pub writer: String,
     pub number: u64,
@@ -48,7 +50,7 @@ pub struct ProofCheckpoint {
 }
 
 /// How a sink is doing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SinkState {
     pub name: String,
     /// Where to, without secrets.

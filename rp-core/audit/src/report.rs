@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rp_base::{Id, Timestamp};
 use rp_documents::ResourceId;
+use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::time::Instant;
 
@@ -39,7 +40,8 @@ pub struct ReportQuery {
 }
 
 /// Who had access, why, and what they did.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "AccessReport")]
 pub struct Report {
     pub target: Option<ResourceId>,
     pub from: Option<Timestamp>,
@@ -56,7 +58,7 @@ pub struct Report {
 }
 
 /// One person.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct PersonReport {
     pub sub: String,
     pub name: String,
@@ -70,7 +72,7 @@ pub struct PersonReport {
 }
 
 /// A grant and what was done with it.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct GrantReport {
     pub id: Option<Id>,
     /// Empty when it was given before `from`.
@@ -87,7 +89,7 @@ pub struct GrantReport {
 }
 
 /// How a grant was ended before its time.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct EndReport {
     pub at: Timestamp,
     pub by: String,
@@ -95,7 +97,7 @@ pub struct EndReport {
 }
 
 /// Actions of one kind.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct ActionReport {
     pub verb: String,
     pub group: String,
@@ -118,7 +120,7 @@ pub struct ActionReport {
 }
 
 /// A step of an elevation.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ElevationReport {
     pub at: Timestamp,
     pub verb: String,

@@ -3,6 +3,7 @@
 //! The order is that of the commits: position of the batch in the change feed, then number within the batch. What
 //! the index does not have yet is read from the end of the feed; then come the blocks that the index names.
 
+mod oldest_first;
 mod pages;
 
 use std::time::Duration;
@@ -20,6 +21,7 @@ use crate::cursor::SearchPosition;
 use crate::index::part::Block;
 use crate::index::{Index, bits, lookup};
 
+pub use oldest_first::OldestFirst;
 pub use pages::{SearchLinesPage, SearchPage};
 
 /// Entries that one call looks at, at most.
@@ -60,6 +62,10 @@ pub struct Query {
 /// An entry that was found.
 #[derive(Debug)]
 pub(crate) struct Hit {
+    /// Position of its batch in the feed.
+    pub(crate) seq: i64,
+    /// Its number within the batch.
+    pub(crate) at: u32,
     pub(crate) line: String,
     pub(crate) entry: Entry,
 }
@@ -260,7 +266,7 @@ impl<'a> Matcher<'a> {
             if !self.matches(&entry) {
                 continue;
             }
-            out.push(Hit { line: text.get().to_owned(), entry });
+            out.push(Hit { seq: stored.seq, at, line: text.get().to_owned(), entry });
             if out.len() >= limit {
                 return ScanEnd::Enough(at);
             }

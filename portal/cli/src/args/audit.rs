@@ -36,7 +36,7 @@ pub enum AuditVerb {
         #[command(flatten)]
         connection: Connection,
     },
-    /// Write entries as JSON lines, each as it is stored, newest first; all of them can be verified offline
+    /// Write entries as JSON lines, each as it is stored, oldest first; all of them can be verified by aro audit verify
     Export {
         #[command(flatten)]
         filter: AuditFilter,

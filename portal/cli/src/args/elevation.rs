@@ -44,15 +44,15 @@ pub enum ElevationVerb {
     /// List elevations: yours, or those that wait for you
     List {
         /// Everybody's
-        #[arg(long, conflicts_with_all = ["waiting", "active", "unreviewed"])]
+        #[arg(long, conflicts_with_all = ["waiting", "unreviewed"])]
         all: bool,
-        /// Those that wait for a decision
+        /// Everybody's that wait for a decision
         #[arg(long, conflicts_with_all = ["active", "unreviewed"])]
         waiting: bool,
-        /// Those that are in force
+        /// Only those that are in force: yours, with --all everybody's
         #[arg(long, conflicts_with = "unreviewed")]
         active: bool,
-        /// Those that broke the glass and were not reviewed
+        /// Everybody's that broke the glass and were not reviewed
         #[arg(long)]
         unreviewed: bool,
         #[command(flatten)]

@@ -24,8 +24,8 @@ pub enum GrantsVerb {
         /// Only of this person
         #[arg(long, value_name = "SUBJECT")]
         owner: Option<String>,
-        /// Only in this state
-        #[arg(long, value_parser = ["active", "expired", "revoked"])]
+        /// Only in this state; `ended` is everything that opens nothing any more
+        #[arg(long, value_parser = ["active", "ended", "expired", "revoked"])]
         state: Option<String>,
         /// Only of this kind
         #[arg(long, value_parser = KINDS)]

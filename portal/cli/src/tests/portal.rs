@@ -118,6 +118,17 @@ fn answer(request: &Request, path: &str, query: &str, body: &Value) -> Response 
         return error(StatusCode::FORBIDDEN, "csrf");
     }
     match (request.method().as_str(), path) {
+        ("GET", path) if path.ends_with("/harbor/ssh/machines") => axum::Json(json!({"items": [
+            {"name": "harbor-x-master-0", "control_plane": true, "ready": true},
+        ]})).into_response(),
+        ("GET", "/api/v1/grants/s-kept") => axum::Json(json!({"id": "s-kept", "state": "active", "not_after": in_a_quarter()})).into_response(),
+        ("GET", "/api/v1/grants/s-over") => axum::Json(json!({"id": "s-over", "state": "ended", "end_reason": "elevation_over", "not_after": in_a_quarter()})).into_response(),
+        ("POST", "/api/v1/grants/s-kept/ssh-certificate") => error(StatusCode::GONE, "grant_ended"),
+        ("POST", "/api/v1/grants/s-new/ssh-certificate") => axum::Json(json!({
+            "certificate": "ssh-ed25519-cert-v01@openssh.com AAAA", "host": "ssh.example", "port": 2222,
+            "known_hosts": ["@cert-authority [ssh.example]:2222 ssh-ed25519 AAAA"],
+        })).into_response(),
+        ("POST", "/api/v1/grants") if body["kind"] == "ssh" => axum::Json(json!({"grant": {"id": "s-new"}})).into_response(),
         ("POST", "/api/v1/grants") if body["plugin"] == true => axum::Json(json!({
             "grant": {"id": "g-1", "kind": "kubeconfig", "rights": body["rights"]},
             "server": "https://proxy.example/x/kubeconfig/proxy", "ca": "PEM",
@@ -130,6 +141,7 @@ fn answer(request: &Request, path: &str, query: &str, body: &Value) -> Response 
         ("POST", "/api/v1/elevations") => axum::Json(json!({"id": "e-1", "state": "waiting", "owner": {"name": "sre"}, "rights": body["rights"], "reason": body["reason"]})).into_response(),
         ("GET", "/api/v1/elevations/e-1") => axum::Json(json!({"id": "e-1", "state": "refused", "owner": {"name": "sre"}})).into_response(),
         ("POST", "/api/v1/elevations/e-1/approve") => error(StatusCode::FORBIDDEN, "sign_in_again"),
+        ("GET", "/api/v1/robots") => axum::Json(json!({"items": [{"name": "nightly", "state": "active", "rights": "read"}]})).into_response(),
         ("POST", "/api/v1/robots") => axum::Json(json!({"robot": {"name": body["name"]}, "token": "aro1_robot_x", "not_after": in_a_quarter()})).into_response(),
         ("GET", "/api/v1/audit/export") => "{\"seq\":1}\n{\"seq\":2}\n".into_response(),
         ("GET", "/api/v1/audit/report") if query.contains("format=csv") => {
@@ -185,7 +197,12 @@ fn answer(request: &Request, path: &str, query: &str, body: &Value) -> Response 
         }
         ("GET", "/api/v1/recordings/rec-1") => axum::Json(json!({"id": "rec-1", "kind": "ssh", "outcome": "exit 0"})).into_response(),
         ("GET", "/api/v1/recordings/rec-1/cast") => CAST.into_response(),
-        ("GET", "/api/v1/grants") => axum::Json(json!({"items": [{"id": "g1", "kind": "kubeconfig", "state": "active", "owner": {"name": "sre"}}]})).into_response(),
+        ("GET", "/api/v1/grants") => axum::Json(json!({"items": [
+            {"id": "g1", "kind": "kubeconfig", "state": "active", "owner": {"name": "sre"}, "rights": "write", "rights_now": "read"},
+            {"id": "g2", "kind": "ssh", "state": "ended", "end_reason": "elevation_over", "owner": {"name": "sre"}, "rights": "write"},
+        ]})).into_response(),
+        ("GET", "/api/v1/elevations") => axum::Json(json!({"items": [{"id": "e-1", "state": "active", "owner": {"name": "sre"}, "rights": "write"}]})).into_response(),
+        ("GET", path) if path.ends_with("/pods/vault/app/log") => error(StatusCode::FORBIDDEN, "reason_needed"),
         ("DELETE", "/api/v1/grants/g1") => axum::Json(json!({"id": "g1"})).into_response(),
         ("DELETE", "/api/v1/grants/away") => error(StatusCode::BAD_GATEWAY, "store_away"),
         ("DELETE", "/api/v1/grants/often") => (StatusCode::TOO_MANY_REQUESTS, [("retry-after", "7")]).into_response(),

@@ -48,17 +48,14 @@ impl Tunnel {
     }
 }
 
-/// Uses an active access that includes every destination; requests a new one when there is none.
-pub(crate) async fn obtain(
+/// Requests a new access and keeps it.
+pub(crate) async fn request(
     client: &Client,
     profile: &Profile,
     resource: &str,
     wish: TunnelRequest,
     out: &mut Output,
 ) -> Result<Tunnel, CliError> {
-    if let Some(tunnel) = living(client, profile, resource, &wish).await? {
-        return Ok(tunnel);
-    }
     let reason = reason(wish.reason.as_deref(), resource, out)?;
     let mut body = json!({ "kind": "tunnel", "target": resource, "reason": reason });
     body["destinations"] = wish.to.iter().map(ToString::to_string).collect();
@@ -81,8 +78,14 @@ pub(crate) async fn obtain(
     Ok(tunnel)
 }
 
-/// An access that is active at the portal and whose token is stored here.
-async fn living(
+/// Forgets a kept access that is over.
+pub(crate) fn forget(profile: &Profile, tunnel: &Tunnel) {
+    // A file that cannot be removed holds a token that opens nothing.
+    let _ = std::fs::remove_file(profile.tunnels().join(&tunnel.id));
+}
+
+/// An access that is active at the portal, whose token is stored here and that includes every destination.
+pub(crate) async fn kept(
     client: &Client,
     profile: &Profile,
     resource: &str,

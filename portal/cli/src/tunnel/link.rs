@@ -56,16 +56,30 @@ impl Link {
         Ok((Arc::new(link), shown))
     }
 
-    /// Keeps a connection until the access has ended.
+    /// Makes the first connection, so that a refusal is known before anybody uses the tunnel.
+    ///
+    /// # Errors
+    /// The proxy refuses the access or cannot be reached.
+    pub(crate) async fn begin(&self) -> Result<(), CliError> {
+        let opener = self.connect_in_time().await?;
+        self.current.send_replace(Some(opener));
+        Ok(())
+    }
+
+    /// Keeps a connection, at first the one of [`Self::begin`], until the access has ended.
     ///
     /// # Errors
     /// Always: why it ended. An absent portal is waited for, but not at the first time.
     pub(crate) async fn keep(&self) -> CliError {
         let mut pause = FIRST_PAUSE;
         let mut ever = false;
+        let mut begun = self.current.borrow().clone();
         loop {
-            let connected = tokio::time::timeout(CONNECT_WITHIN, self.connect()).await;
-            match connected.unwrap_or_else(|_| Err(self.away("it took too long"))) {
+            let connected = match begun.take() {
+                Some(opener) => Ok(opener),
+                None => self.connect_in_time().await,
+            };
+            match connected {
                 Ok(opener) => {
                     if ever {
                         self.remark("The tunnel is connected again.");
@@ -122,6 +136,11 @@ impl Link {
             }
         };
         tokio::time::timeout(PATIENCE, opened).await.unwrap_or(Err(OpenError::Closed))
+    }
+
+    async fn connect_in_time(&self) -> Result<Opener, CliError> {
+        let connected = tokio::time::timeout(CONNECT_WITHIN, self.connect()).await;
+        connected.unwrap_or_else(|_| Err(self.away("it took too long")))
     }
 
     async fn connect(&self) -> Result<Opener, CliError> {

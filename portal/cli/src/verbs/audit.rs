@@ -45,13 +45,13 @@ pub(super) async fn run(verb: AuditVerb, out: &mut Output) -> Result<(), CliErro
             let query = borrowed(&query);
             let path = "/api/v1/audit/export";
             let Some(file) = file else {
-                return client.copy(path, &query, |chunk| out.bytes(chunk)).await;
+                return client.copy_search(path, &query, |chunk| out.bytes(chunk)).await;
             };
             let failed = |cause| CliError::File { path: file.clone(), cause };
             // Not over another export: it may be the only one.
             let mut written =
                 OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file).map_err(failed)?;
-            client.copy(path, &query, |chunk| written.write_all(chunk).map_err(failed)).await?;
+            client.copy_search(path, &query, |chunk| written.write_all(chunk).map_err(failed)).await?;
             written.sync_all().map_err(failed)
         }
         AuditVerb::Report { cluster, span, format, connection } => {

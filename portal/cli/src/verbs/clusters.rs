@@ -5,7 +5,7 @@ use std::path::Path;
 use rp_base::Secret;
 use serde_json::{Value, json};
 
-use super::{items, list, segment};
+use super::{list, segment, write_list};
 use crate::args::{ClustersVerb, Connection, ImportTunnel};
 use crate::client::Client;
 use crate::output::{Column, cell, table};
@@ -58,7 +58,7 @@ pub(super) async fn run(verb: ClustersVerb, out: &mut Output) -> Result<(), CliE
         ClustersVerb::Imported { connection } => {
             let client = Client::new(&connection)?;
             let answer = client.get("/api/v1/imports", &[]).await?;
-            out.value(connection.output, &answer, |answer| table(items(answer), &IMPORTED))
+            write_list(&answer, connection.output, &IMPORTED, out)
         }
     }
 }

@@ -8,12 +8,13 @@ use rp_base::{Random as _, SystemRandom};
 use serde_json::json;
 use tokio::process::Command;
 
+use super::tunnel::OpenedTunnel;
 use super::{items, resolve, tunnel};
 use crate::args::ConsoleArgs;
 use crate::client::Client;
 use crate::output::{cell, fields};
 use crate::profile::Profile;
-use crate::tunnel::{Link, LocalListener};
+use crate::tunnel::LocalListener;
 use crate::{CliError, Output};
 
 /// Looked for on the PATH, in this order.
@@ -54,8 +55,9 @@ pub(super) async fn run(args: ConsoleArgs, out: &mut Output) -> Result<(), CliEr
         ));
     }
     let door = LocalListener::open(([127, 0, 0, 1], 0).into()).await?;
-    let taken =
-        tunnel::obtain_tunnel(&client, &args.connection, &resource, Vec::new(), args.wish, out).await?;
+    let opened =
+        tunnel::open_tunnel(&client, &args.connection, &resource, Vec::new(), args.wish, out).await?;
+    let OpenedTunnel { tunnel: taken, link, remarks } = opened;
     let profile = Profile::named(args.connection.config_dir.as_deref(), args.connection.profile.as_deref())?;
     let folder = Folder::new(&profile)?;
     let pins: Vec<String> = items(&offer["pins"]).iter().map(|pin| cell(pin, &[""])).collect();
@@ -68,7 +70,6 @@ pub(super) async fn run(args: ConsoleArgs, out: &mut Output) -> Result<(), CliEr
     let program = browser.to_string_lossy().into_owned();
     let mut running = command.spawn().map_err(|cause| CliError::Program { program, cause })?;
     out.note(&format!("{console} is opened in a browser of its own, until {}.", taken.not_after));
-    let (link, remarks) = Link::new(taken)?;
     // The browser's end is the console's.
     let done = async {
         let _ = running.wait().await;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{items, put, resolve_some, segment};
+use super::{put, resolve_some, segment, write_list};
 use crate::args::{Connection, ElevateArgs, ElevationVerb};
 use crate::client::Client;
 use crate::output::{Column, cell, fields, table};
@@ -87,10 +87,17 @@ pub(super) async fn run(verb: ElevationVerb, out: &mut Output) -> Result<(), Cli
     match verb {
         ElevationVerb::List { all, waiting, active, unreviewed, connection } => {
             let client = Client::new(&connection)?;
-            let asked = [(all, "all"), (waiting, "waiting"), (active, "active"), (unreviewed, "unreviewed")];
-            let which = asked.iter().find(|(asked, _)| *asked).map_or("mine", |(_, which)| which);
-            let answer = client.get("/api/v1/elevations", &[(which, "true")]).await?;
-            out.value(connection.output, &answer, |answer| table(items(answer), &ELEVATIONS))
+            let mine = !(all || waiting || unreviewed);
+            let filters = [
+                (mine, "mine"),
+                (all, "all"),
+                (waiting, "waiting"),
+                (active, "active"),
+                (unreviewed, "unreviewed"),
+            ];
+            let asked = filters.into_iter().filter(|(asked, _)| *asked).map(|(_, name)| (name, "true"));
+            let answer = client.get("/api/v1/elevations", &asked.collect::<Vec<_>>()).await?;
+            write_list(&answer, connection.output, &ELEVATIONS, out)
         }
         ElevationVerb::Show { id, connection } => {
             let client = Client::new(&connection)?;

@@ -12,13 +12,27 @@ use crate::{CliError, Output};
 const GRANTS: [Column<'_>; 8] = [
     ("ID", |row| cell(row, &["/id"])),
     ("KIND", |row| cell(row, &["/kind"])),
-    ("STATE", |row| cell(row, &["/state"])),
+    ("STATE", state),
     ("OWNER", |row| cell(row, &["/owner/name"])),
-    ("RIGHTS", |row| cell(row, &["/rights"])),
+    ("RIGHTS", rights),
     ("UNTIL", |row| cell(row, &["/not_after", "/notAfter"])),
     ("LAST USED", |row| cell(row, &["/last_used"])),
     ("TARGET", |row| cell(row, &["/target"])),
 ];
+
+/// Its state, and why it opens nothing though it has neither expired nor been revoked.
+fn state(row: &Value) -> String {
+    match cell(row, &["/end_reason"]) {
+        reason if reason.is_empty() => cell(row, &["/state"]),
+        reason => format!("{}: {}", cell(row, &["/state"]), reason.replace('_', " ")),
+    }
+}
+
+/// What it gives now, and what it was given with where that is more.
+fn rights(row: &Value) -> String {
+    let (given, now) = (cell(row, &["/rights"]), cell(row, &["/rights_now", "/rights"]));
+    if given == now { given } else { format!("{now}, given {given}") }
+}
 
 const STREAMS: [Column<'_>; 3] = [
     ("OPENED", |row| cell(row, &["/first_opened", "/opened"])),

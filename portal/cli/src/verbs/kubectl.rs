@@ -3,7 +3,9 @@
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
+use rp_base::{Clock as _, SystemClock, Timestamp};
 use serde_json::{Value, json};
 
 use super::kubeconfig::{ask, name};
@@ -16,7 +18,7 @@ use crate::profile::Profile;
 use crate::{CliError, Output, files};
 
 /// A grant with less left than this is not begun with.
-const LEAST_LEFT: i64 = 300;
+const LEAST_LEFT: Duration = Duration::from_secs(300);
 
 /// Becomes kubectl, so that exit codes, signals and the terminal are its own. Its kubeconfig lies in the
 /// profile's folder and holds no secret.
@@ -33,7 +35,7 @@ pub(super) async fn run(args: KubectlArgs, _out: &mut Output) -> Result<(), CliE
     Err(CliError::Program { program: "kubectl".to_owned(), cause })
 }
 
-/// The kubeconfig of a grant that this command created earlier and that is still active at the portal.
+/// The kubeconfig of a grant that this command created earlier, is still active at the portal and gives these rights now.
 async fn living(
     client: &Client,
     profile: &Profile,
@@ -53,19 +55,20 @@ async fn living(
         ("limit", "500"),
     ];
     let answer = client.get("/api/v1/grants", &query).await?;
-    let soon = rp_base::Clock::now(&rp_base::SystemClock).seconds() + LEAST_LEFT;
-    let lives_on = |grant: &Value| {
-        let end = rp_base::Timestamp::parse(&cell(grant, &["/not_after"]));
-        end.is_ok_and(|end| end.seconds() > soon)
-    };
-    let fits = |grant: &&Value| {
-        cell(grant, &["/rights"]) == rights
-            && cell(grant, &["/state"]) == "active"
-            && cell(grant, &["/target"]).eq_ignore_ascii_case(resource)
-            && lives_on(grant)
-    };
-    let ids = items(&answer).iter().filter(fits).map(|grant| cell(grant, &["/id"]));
+    let soon = SystemClock.now() + LEAST_LEFT;
+    let fitting = items(&answer).iter().filter(|grant| gives(grant, resource, rights, soon));
+    let ids = fitting.map(|grant| cell(grant, &["/id"]));
     Ok(ids.filter(|id| super::segment(id).is_ok()).map(|id| folder.join(id)).find(|file| file.exists()))
+}
+
+/// Whether a grant gives exactly these rights on the cluster now and until after `soon`. One that was given with more
+/// rights only reads when its elevation is over.
+fn gives(grant: &Value, resource: &str, rights: &str, soon: Timestamp) -> bool {
+    cell(grant, &["/rights"]) == rights
+        && cell(grant, &["/rights_now", "/rights"]) == rights
+        && cell(grant, &["/state"]) == "active"
+        && cell(grant, &["/target"]).eq_ignore_ascii_case(resource)
+        && Timestamp::parse(&cell(grant, &["/not_after"])).is_ok_and(|end| end > soon)
 }
 
 async fn create_kubeconfig(
@@ -98,4 +101,30 @@ async fn create_kubeconfig(
     let file = folder.join(super::segment(&given.id)?);
     files::write_private(&file, &written(&entry.alone(), Format::Json)?)?;
     Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_grant_whose_elevation_is_over_is_not_used_again() {
+        let soon = Timestamp::from_seconds(1_795_000_000);
+        let good = json!({"id": "g", "state": "active", "rights": "write", "rights_now": "write", "target": "/X/harbor",
+            "not_after": soon + Duration::from_secs(1)});
+        assert!(gives(&good, "/x/harbor", "write", soon));
+        for (member, other) in [
+            ("rights_now", json!("read")),
+            ("state", json!("ended")),
+            ("state", json!("revoked")),
+            ("rights", json!("admin")),
+            ("target", json!("/x/other")),
+            ("not_after", json!(soon)),
+        ] {
+            let mut grant = good.clone();
+            grant[member] = other;
+            assert!(!gives(&grant, "/x/harbor", "write", soon), "{member}: {grant}");
+            assert!(!gives(&grant, "/x/harbor", "read", soon), "{member}: {grant}");
+        }
+    }
 }

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::{items, put, resolve, segment};
+use super::{put, resolve, segment, write_list};
 use crate::args::{Format, RobotCreateArgs, RobotsVerb};
 use crate::client::Client;
-use crate::output::{Column, cell, table};
+use crate::output::{Column, cell};
 use crate::{CliError, Output, files};
 
 const ROBOTS: [Column<'_>; 6] = [
@@ -34,7 +34,7 @@ pub(super) async fn run(verb: RobotsVerb, out: &mut Output) -> Result<(), CliErr
         RobotsVerb::List { connection } => {
             let client = Client::new(&connection)?;
             let answer = client.get("/api/v1/robots", &[]).await?;
-            out.value(connection.output, &answer, |answer| table(items(answer), &ROBOTS))
+            write_list(&answer, connection.output, &ROBOTS, out)
         }
         RobotsVerb::Create(args) => create(args, out).await,
         RobotsVerb::Rotate { name, overlap, file, connection } => {

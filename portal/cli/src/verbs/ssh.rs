@@ -122,6 +122,8 @@ async fn config(args: SshConfigArgs, out: &mut Output) -> Result<(), CliError> {
     match args.file {
         None => out.raw(&text),
         Some(file) => {
+            // OpenSSH reads what is not absolute from ~/.ssh, wherever the file was written.
+            let file = crate::profile::absolute(&file)?;
             files::write_private(&file, &text)?;
             out.note(&format!(
                 "Written to {file}. Put this line first in ~/.ssh/config: Include {file}",

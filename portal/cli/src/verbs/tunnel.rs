@@ -11,7 +11,7 @@ use crate::args::{AccessArgs, TunnelArgs};
 use crate::client::Client;
 use crate::output::cell;
 use crate::profile::Profile;
-use crate::tunnel::{Link, LocalListener, Tunnel, TunnelRequest, obtain, to_json};
+use crate::tunnel::{Link, LocalListener, Tunnel, TunnelRequest, forget, kept, request, to_json};
 use crate::{CliError, Output};
 
 pub(super) async fn run(args: TunnelArgs, out: &mut Output) -> Result<(), CliError> {
@@ -22,8 +22,8 @@ pub(super) async fn run(args: TunnelArgs, out: &mut Output) -> Result<(), CliErr
     let door = LocalListener::open(args.listen).await?;
     let client = Client::new(&args.connection)?;
     let resource = resolve(&client, &args.cluster).await?;
-    let tunnel = obtain_tunnel(&client, &args.connection, &resource, to, args.wish, out).await?;
-    let (link, remarks) = Link::new(tunnel.clone())?;
+    let opened = open_tunnel(&client, &args.connection, &resource, to, args.wish, out).await?;
+    let OpenedTunnel { tunnel, link, remarks } = opened;
     let told = to_json(&tunnel, door.address);
     out.value(args.connection.output, &told, |told| format!("{}\n", cell(told, &["/address"])))?;
     out.note(&format!(
@@ -34,18 +34,41 @@ pub(super) async fn run(args: TunnelArgs, out: &mut Output) -> Result<(), CliErr
     serve(door, link, remarks, std::future::pending(), out).await
 }
 
-/// Obtains the access that the command line describes.
-pub(super) async fn obtain_tunnel(
+/// An access and its first connection.
+#[derive(Debug)]
+pub(super) struct OpenedTunnel {
+    pub(super) tunnel: Tunnel,
+    pub(super) link: Arc<Link>,
+    /// Remarks for the person.
+    pub(super) remarks: mpsc::Receiver<String>,
+}
+
+/// Obtains the access that the command line describes, and connects. A kept access that the proxy refuses as ended is
+/// forgotten, and a new one is requested once.
+pub(super) async fn open_tunnel(
     client: &Client,
     connection: &crate::args::Connection,
     resource: &str,
     to: Vec<Destination>,
     wish: AccessArgs,
     out: &mut Output,
-) -> Result<Tunnel, CliError> {
+) -> Result<OpenedTunnel, CliError> {
     let profile = Profile::named(connection.config_dir.as_deref(), connection.profile.as_deref())?;
     let AccessArgs { reason, ticket, life } = wish;
-    obtain(client, &profile, resource, TunnelRequest { to, reason, ticket, life }, out).await
+    let wish = TunnelRequest { to, reason, ticket, life };
+    if let Some(tunnel) = kept(client, &profile, resource, &wish).await? {
+        match connect(tunnel.clone()).await {
+            Err(error) if error.is_ended_access() => forget(&profile, &tunnel),
+            opened => return opened,
+        }
+    }
+    connect(request(client, &profile, resource, wish, out).await?).await
+}
+
+async fn connect(tunnel: Tunnel) -> Result<OpenedTunnel, CliError> {
+    let (link, remarks) = Link::new(tunnel.clone())?;
+    link.begin().await?;
+    Ok(OpenedTunnel { tunnel, link, remarks })
 }
 
 /// Serves until the access ends, the person ends it, or `done`.

@@ -8,6 +8,9 @@
 mod cursor;
 mod file;
 mod format;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod health;
 mod http;
 mod metrics;

@@ -81,9 +81,7 @@ impl SyslogOutlet {
             Link::Stream(wire) => {
                 let mut bytes = Vec::new();
                 for line in lines {
-                    let message = self.message(line, usize::MAX);
-                    bytes.extend_from_slice(format!("{} ", message.len()).as_bytes());
-                    bytes.extend_from_slice(message.as_bytes());
+                    frame(&self.message(line, usize::MAX), &mut bytes);
                     if bytes.len() > 1 << 20 {
                         wire.write_all(&bytes).await.map_err(failed)?;
                         bytes.clear();
@@ -109,7 +107,7 @@ impl SyslogOutlet {
     }
 
     /// RFC 5424 §6: `<PRI>1 TIME HOST APP PROCID MSGID SD BOM MSG`.
-    fn message(&self, line: &Line, most: usize) -> String {
+    pub(crate) fn message(&self, line: &Line, most: usize) -> String {
         let priority = if line.what == LineKind::Entry { ENTRY } else { STATEMENT };
         let (at, host, word) = (line.at, &self.host, line.what.word());
         let mut message =
@@ -120,6 +118,12 @@ impl SyslogOutlet {
         }
         message
     }
+}
+
+/// Octet counting (RFC 6587 §3.4.1): `LENGTH MESSAGE`.
+pub(crate) fn frame(message: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(format!("{} ", message.len()).as_bytes());
+    out.extend_from_slice(message.as_bytes());
 }
 
 async fn connect(to: &SyslogTarget) -> Result<Link, DeliveryError> {

@@ -1,7 +1,7 @@
 //! Copies of the log are checked as the log is.
 
 use super::*;
-use crate::{Export, LineVerifier, SignedCheckpoint};
+use crate::{LineVerifier, Query, SignedCheckpoint};
 
 /// Two chains, the second still without a checkpoint, as lines; then the checkpoints.
 async fn exported() -> (Log, Vec<String>) {
@@ -16,12 +16,12 @@ async fn exported() -> (Log, Vec<String>) {
     log.clock.advance(Duration::from_secs(10));
     let second = log.start().await;
     second.promise(log.entry("get")).await.unwrap();
-    let mut export = Export::new(log.shelf.clone());
+    let mut export = second.export();
     let mut lines = Vec::new();
     while let Some(some) = export.next().await.unwrap() {
         lines.extend(some);
     }
-    assert_eq!((lines.len(), second.checkpoint_lines().await.unwrap()), (8, lines[7..].to_vec()));
+    assert!(lines.len() == 8 && lines[7].starts_with("{\"checkpoint\":"), "{lines:?}");
     (log, lines)
 }
 
@@ -45,6 +45,71 @@ async fn whole_lines_are_intact_also_when_some_come_twice() {
     let mixed: Vec<String> = [7, 5, 0, 6, 1, 2, 3, 4].map(|n: usize| lines[n].clone()).to_vec();
     assert_eq!(check(&log, false, &mixed).findings, []);
     assert_eq!(check(&log, true, &lines[2..]).findings, []);
+}
+
+#[tokio::test]
+async fn lines_that_stand_newest_first_are_told_from_changed_ones() {
+    let (log, lines) = exported().await;
+    let backwards: Vec<String> = lines.iter().rev().cloned().collect();
+    let verdict = check(&log, false, &backwards);
+    assert_eq!(kinds(&verdict), [(FindingKind::NewestFirst, 0)]);
+    assert!(verdict.findings[0].what.contains("tac"), "{:?}", verdict.findings);
+    assert_eq!((verdict.writers, verdict.entries), (2, 7));
+    // Nothing is called intact for it: turned round, what was changed is found.
+    let changed: Vec<String> = backwards.iter().map(|line| line.replace("pod-1", "pod-x")).collect();
+    assert!(!check(&log, false, &changed).is_intact());
+    let turned: Vec<String> = changed.into_iter().rev().collect();
+    assert_eq!(kinds(&check(&log, false, &turned)), [(FindingKind::Changed, 3)]);
+}
+
+#[tokio::test]
+async fn what_is_written_during_an_export_is_in_it_before_it_is_missed() {
+    let log = Log::new();
+    let audit = log.start().await;
+    audit.promise(log.entry("exec")).await.unwrap();
+    let mut export = audit.export();
+    let mut lines = export.next().await.unwrap().unwrap();
+    // The head that the checkpoint of this end signs is one that the first look did not see.
+    audit.promise(log.entry("get")).await.unwrap();
+    within(audit.close()).await;
+    while let Some(some) = export.next().await.unwrap() {
+        lines.extend(some);
+    }
+    let verdict = check(&log, false, &lines);
+    assert_eq!((verdict.findings, verdict.entries, verdict.checkpoints), (vec![], 3, 1));
+}
+
+#[tokio::test]
+async fn a_search_comes_oldest_first_byte_for_byte_and_without_what_comes_meanwhile() {
+    let log = Log::new();
+    let audit = log.start().await;
+    for n in 0..1_203 {
+        let mut entry = log.entry(if n % 3 == 0 { "exec" } else { "get" });
+        entry.name = format!("pod-{n}");
+        audit.promise(entry).await.unwrap();
+    }
+    audit.promise(log.entry("get")).await.unwrap();
+    let query = Query { verb: Some("get".to_owned()), limit: 7, ..Query::default() };
+    let mut newest_first = Vec::new();
+    let mut next = Query { limit: 500, ..query.clone() };
+    loop {
+        let page = audit.search_lines(&next).await.unwrap();
+        newest_first.extend(page.lines);
+        next.continuation = page.continuation;
+        if next.continuation.is_none() {
+            break;
+        }
+    }
+    let mut search = audit.search_oldest_first(query);
+    let mut lines = search.next().await.unwrap().unwrap();
+    audit.promise(log.entry("get")).await.unwrap();
+    while let Some(some) = search.next().await.unwrap() {
+        lines.extend(some);
+    }
+    newest_first.reverse();
+    assert_eq!(lines.len(), 803);
+    assert_eq!(lines, newest_first);
+    within(audit.close()).await;
 }
 
 #[tokio::test]

@@ -62,6 +62,10 @@ pub struct LineVerifier {
     retired: RemovedByWriter,
     verdict: Verdict,
     lines: u64,
+    /// Entries that stand after an earlier one of their chain.
+    ascending: u64,
+    /// Entries that stand after a later one, before everything of their chain so far.
+    descending: u64,
 }
 
 impl std::fmt::Debug for LineVerifier {
@@ -88,6 +92,8 @@ impl LineVerifier {
             retired: RemovedByWriter::new(),
             verdict: Verdict::default(),
             lines: 0,
+            ascending: 0,
+            descending: 0,
         }
     }
 
@@ -154,6 +160,7 @@ impl LineVerifier {
             chain.digests.push(short(digest));
             (chain.last, chain.at) = (digest, entry.at);
             verdict.entries += 1;
+            self.ascending += 1;
             return;
         }
         match chain.slot(seq) {
@@ -169,14 +176,19 @@ impl LineVerifier {
                 verdict.find_at(FindingKind::Changed, writer, seq, at, what);
             }
             None => {
+                self.descending += 1;
                 let what = format!("entry {seq} stands after ones that were written later");
                 verdict.find_at(FindingKind::Reordered, writer, seq, at, what);
             }
         }
     }
 
-    /// What was found, all lines being there.
+    /// What was found, all lines being there. Lines that stand newest first are told from lines that were changed: the
+    /// verdict then has [`FindingKind::NewestFirst`] in place of what follows from the order alone.
     pub fn finish(mut self) -> Verdict {
+        if self.descending > 0 && self.ascending == 0 {
+            return self.newest_first();
+        }
         for removed in self.retired.values() {
             if let Some(head) = &removed.predecessor {
                 self.expected.entry(head.writer.clone()).or_default().push(head.clone());
@@ -202,6 +214,18 @@ impl LineVerifier {
                 }
             }
         }
+        self.verdict
+    }
+}
+
+impl LineVerifier {
+    fn newest_first(mut self) -> Verdict {
+        let verdict = &mut self.verdict;
+        verdict.entries += self.descending;
+        verdict.findings.retain(|finding| finding.kind != FindingKind::Reordered);
+        let what = "the newest entry stands first, but a chain is checked from the oldest on: turn the lines round, \
+                    tac FILE | aro audit verify --lines -";
+        verdict.find(FindingKind::NewestFirst, "", 0, what);
         self.verdict
     }
 }

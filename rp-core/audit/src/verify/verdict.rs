@@ -16,6 +16,8 @@ pub enum FindingKind {
     Changed,
     /// Entries stand in another order than they were written in.
     Reordered,
+    /// Lines whose newest entry stands first: nothing is said of them but that they are to be turned round.
+    NewestFirst,
     /// Entries are missing at the end of a chain, or the whole chain is.
     Truncated,
     /// A chain fits itself but not what was signed, or what the next chain says of it: it was made anew.
@@ -37,6 +39,7 @@ impl FindingKind {
             Self::Removed => "removed",
             Self::Changed => "changed",
             Self::Reordered => "reordered",
+            Self::NewestFirst => "newest-first",
             Self::Truncated => "truncated",
             Self::Rechained => "rechained",
             Self::Malformed => "malformed",
