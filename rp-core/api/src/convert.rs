@@ -37,7 +37,8 @@ pub fn to_answer(version: &Version, stored: &Value) -> Value {
     shown
 }
 
-/// What a PUT starts from: everything else must be in its body (`contract/api.md` §10 step 3).
+/// What the body of a PUT is decoded over (`contract/api.md` §10 step 3); `repetition` adds what it leaves out and
+/// cannot change.
 pub fn put_base(version: &Version, stored: &Value) -> Value {
     let whole = to_external(version, stored);
     let mut base = members_out(&version.cluster, &Value::Null);
@@ -87,7 +88,7 @@ fn members_out(members: &Members, stored: &Value) -> Value {
     Value::Object(shown)
 }
 
-fn shape_out(shape: &Shape, value: &Value) -> Value {
+pub(crate) fn shape_out(shape: &Shape, value: &Value) -> Value {
     match (shape, value) {
         (Shape::Object(members), _) => members_out(members, value),
         (Shape::List(of), Value::Array(list)) => list.iter().map(|one| shape_out(of, one)).collect(),

@@ -14,6 +14,7 @@ pub mod decode;
 pub mod defaults;
 mod error;
 pub mod render;
+pub mod repetition;
 pub mod response;
 pub mod schema;
 pub mod swagger;

@@ -18,7 +18,7 @@ mod selectors;
 
 use std::sync::Arc;
 
-use http::{Method, StatusCode};
+use http::Method;
 use rp_api::CloudError;
 use rp_azure::BootDiagnostics;
 
@@ -31,7 +31,7 @@ pub(crate) use roles::{may_tool, needed};
 use crate::call::Call;
 use crate::dependencies::FrontendParts;
 use crate::fault::Fault;
-use crate::response::{HttpResponse, empty};
+use crate::response::{HttpResponse, method_not_allowed};
 
 /// What administrators' routes need besides the store. Routes whose dependency is missing return an error.
 #[derive(Debug, Clone, Default)]
@@ -71,7 +71,7 @@ pub(crate) async fn dispatch(
             access::kubeconfig(parts, call, path, *elevated).await
         }
         (&Method::POST, Admin::Ssh(path)) => access::ssh(parts, call, path).await,
-        _ => Ok(empty(StatusCode::METHOD_NOT_ALLOWED)),
+        _ => Ok(method_not_allowed(asked.methods())),
     }
 }
 

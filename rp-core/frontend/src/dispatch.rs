@@ -1,13 +1,13 @@
 //! Which operation a route and a method are (`contract/frontend.md` §4).
 
-use http::{Method, StatusCode};
+use http::Method;
 use rp_base::chain;
 
 use crate::call::Call;
 use crate::dependencies::FrontendParts;
 use crate::fault::{Fault, internal};
 use crate::path::Route;
-use crate::response::{self, HttpResponse, empty};
+use crate::response::{self, HttpResponse, method_not_allowed};
 use crate::{admin, clusters, credentials, detectors, edge, operations, preflight, subscriptions, versions};
 
 /// Dispatches a request to its handler.
@@ -50,6 +50,6 @@ pub(crate) async fn dispatch(
         (&Method::GET, Route::RoleSets { minor }) => versions::role_sets(parts, call, minor.as_deref()),
         (&Method::GET, Route::Operations) => Ok(operations::all()),
         (_, Route::Admin(asked)) => admin::dispatch(parts, call, asked).await,
-        _ => Ok(empty(StatusCode::METHOD_NOT_ALLOWED)),
+        _ => Ok(method_not_allowed(route.methods())),
     }
 }

@@ -104,6 +104,24 @@ impl Route {
         }
     }
 
+    /// The methods that it has, as the header `Allow` lists them (RFC 9110 §10.2.1).
+    pub(crate) const fn methods(&self) -> &'static str {
+        match self {
+            Self::Ready
+            | Self::Clusters { .. }
+            | Self::Detectors { .. }
+            | Self::OperationStatus { .. }
+            | Self::OperationResult { .. }
+            | Self::OpenShiftVersions { .. }
+            | Self::RoleSets { .. }
+            | Self::Operations => "GET",
+            Self::Subscription(_) => "PUT",
+            Self::Cluster(_) => "GET, PUT, PATCH, DELETE",
+            Self::Credentials(_) | Self::AdminCredentials(_) | Self::Preflight { .. } => "POST",
+            Self::Admin(asked) => asked.methods(),
+        }
+    }
+
     /// The cluster that it names.
     pub(crate) const fn cluster(&self) -> Option<&ClusterPath> {
         match self {

@@ -12,7 +12,7 @@ use std::time::Instant;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request, State};
 use futures_util::FutureExt as _;
-use http::{HeaderName, HeaderValue, Method, StatusCode, request};
+use http::{HeaderName, HeaderValue, Method, request};
 use http_body::Body as _;
 use rp_api::CloudError;
 use rp_base::chain;
@@ -28,7 +28,7 @@ use crate::dispatch::dispatch;
 use crate::fault::{Fault, internal, unavailable};
 use crate::metrics::RequestSample;
 use crate::path::{Route, RouteError, is_admin, route};
-use crate::response::{HttpResponse, empty, error};
+use crate::response::{HttpResponse, error, method_not_allowed};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-ms-request-id");
 const CLIENT_REQUEST_ID: HeaderName = HeaderName::from_static("x-ms-client-request-id");
@@ -253,7 +253,7 @@ async fn authorize_and_dispatch(
     if context.is_health() {
         // Unauthenticated callers may request this, so nothing more of the request is read, kept or waited for.
         if context.head.method != Method::GET {
-            return Ok(empty(StatusCode::METHOD_NOT_ALLOWED));
+            return Ok(method_not_allowed(Route::Ready.methods()));
         }
     } else {
         let caller = Caller { head: &context.head, admin: context.admin };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use http::header::{CONTENT_TYPE, HeaderName, LOCATION, RETRY_AFTER};
+use http::header::{ALLOW, CONTENT_TYPE, HeaderName, LOCATION, RETRY_AFTER};
 use http::{HeaderValue, Response, StatusCode};
 use rp_api::{CloudError, render};
 use serde::Serialize;
@@ -40,6 +40,13 @@ pub(crate) fn compact_json(value: &impl Serialize) -> HttpResponse {
 /// A response without a body.
 pub(crate) fn empty(status: StatusCode) -> HttpResponse {
     with(status, Body::empty())
+}
+
+/// 405 with the methods that the path has.
+pub(crate) fn method_not_allowed(methods: &'static str) -> HttpResponse {
+    let mut answer = empty(StatusCode::METHOD_NOT_ALLOWED);
+    answer.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
+    answer
 }
 
 fn with(status: StatusCode, body: Body) -> HttpResponse {

@@ -144,11 +144,23 @@ impl Api {
 
     /// Ends the running operation as a backend would.
     pub(crate) async fn finish(&self, state: &str) {
+        self.rewrite(|body| {
+            body["openShiftCluster"]["properties"]["provisioningState"] = json!(state);
+            body.as_object_mut().unwrap().remove("asyncOperationId");
+        })
+        .await;
+    }
+
+    /// Writes into the stored properties as a backend would.
+    pub(crate) async fn learn(&self, change: impl FnOnce(&mut Value)) {
+        self.rewrite(|body| change(&mut body["openShiftCluster"]["properties"])).await;
+    }
+
+    async fn rewrite(&self, change: impl FnOnce(&mut Value)) {
         let key = id("c").to_lowercase();
         let stored = self.store.get_by_key(Collection::OpenShiftClusters, &key).await.unwrap().unwrap();
         let mut body: Value = serde_json::from_str(&stored.body).unwrap();
-        body["openShiftCluster"]["properties"]["provisioningState"] = json!(state);
-        body.as_object_mut().unwrap().remove("asyncOperationId");
+        change(&mut body);
         let (expect, draft) = (Expect::Version(stored.version), stored.with_body(body.to_string()));
         self.store.replace(Collection::OpenShiftClusters, draft, expect).await.unwrap();
     }

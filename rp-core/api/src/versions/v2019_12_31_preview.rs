@@ -46,7 +46,9 @@ fn properties() -> Vec<crate::schema::Member> {
                 text("pullSecret", "The pull secret for the cluster's registries.").secret(),
                 text("domain", "The domain of the cluster."),
                 text("version", "The version of OpenShift."),
-                text("resourceGroupId", "The id of the resource group that holds the cluster's resources."),
+                // It is stored in lower case.
+                text("resourceGroupId", "The id of the resource group that holds the cluster's resources.")
+                    .change(Change::AnyCase),
             ],
         ),
         object("consoleProfile", "The web console.", vec![text("url", "The address of the web console.")]),

@@ -65,6 +65,23 @@ impl Admin {
         }
     }
 
+    /// The methods that it has, as the header `Allow` lists them.
+    pub(crate) const fn methods(&self) -> &'static str {
+        match self {
+            Self::Versions | Self::RoleSets => "GET, PUT",
+            Self::VmSizes
+            | Self::Billing { .. }
+            | Self::AllClusters
+            | Self::Clusters
+            | Self::SyncSets { .. }
+            | Self::HiveObjects
+            | Self::Objects(_)
+            | Self::Selectors(_)
+            | Self::SerialConsole(_) => "GET",
+            Self::Kubeconfig { .. } | Self::Ssh(_) => "POST",
+        }
+    }
+
     /// The cluster that it names.
     pub(crate) const fn cluster(&self) -> Option<&ClusterPath> {
         match self {

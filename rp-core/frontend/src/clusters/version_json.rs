@@ -2,7 +2,7 @@
 //! of names (`rp_api::convert`).
 
 use http::Method;
-use rp_api::{Version, admin, convert, decode};
+use rp_api::{Version, admin, convert, decode, repetition};
 use rp_documents::cluster::MaintenanceTask;
 use rp_documents::{MirroredPrincipal, OpenShiftCluster, ProvisioningState};
 use serde_json::{Map, Value};
@@ -71,7 +71,8 @@ pub(super) struct ChangeRequest {
 }
 
 impl ChangeRequest {
-    /// `live`: the cluster that the caller sees. What must not be sent is cleared in both.
+    /// `live`: the cluster that the caller sees. What must not be sent is cleared in both. A body that repeats what is
+    /// there, or leaves out what no request can change, wants no change.
     pub(super) fn decode(
         method: &Method,
         body: &[u8],
@@ -79,7 +80,8 @@ impl ChangeRequest {
         live: &OpenShiftCluster,
     ) -> Result<Self, Fault> {
         let live_json = json(live)?;
-        let mut is = convert::to_external(version, &live_json);
+        let shown = convert::to_external(version, &live_json);
+        let mut is = shown.clone();
         let mut wanted =
             if method == Method::PUT { convert::put_base(version, &live_json) } else { is.clone() };
         if version.name == "admin" && method == Method::PATCH {
@@ -93,6 +95,10 @@ impl ChangeRequest {
             replace_identity(body, live, &mut wanted)?;
         }
         decode::decode_into(version, &mut wanted, body)?;
+        repetition::drop_repeated(version, &shown, &mut wanted);
+        if method == Method::PUT {
+            repetition::keep_left_out(version, &live_json, &is, &mut wanted);
+        }
         Ok(Self { is, wanted })
     }
 

@@ -59,7 +59,49 @@ async fn a_cluster_is_asked_for_read_listed_changed_and_deleted() {
 }
 
 #[tokio::test]
-async fn a_put_may_leave_out_secrets_and_version_but_no_more() {
+async fn a_put_that_repeats_is_accepted_and_changes_nothing() {
+    let api = Api::registered().await;
+    api.call("PUT", &path("c"), Some(wanted(1))).await;
+    api.finish("Succeeded").await;
+    // What the backend learns while it makes the cluster.
+    api.learn(|properties| {
+        properties["consoleProfile"]["url"] = json!("https://console.example/");
+        properties["apiserverProfile"]["url"] = json!("https://api.example:6443/");
+        properties["apiserverProfile"]["ip"] = json!("192.0.2.1");
+        properties["ingressProfiles"][0]["ip"] = json!("192.0.2.2");
+    })
+    .await;
+    let lasting = |mut stored: Value| {
+        let properties = stored["openShiftCluster"]["properties"].take();
+        [
+            "clusterProfile",
+            "consoleProfile",
+            "networkProfile",
+            "masterProfile",
+            "workerProfiles",
+            "ingressProfiles",
+        ]
+        .map(|name| properties[name].clone())
+    };
+    let before = lasting(api.stored().await);
+    for version in ["2020-04-30", "2023-09-04", "2023-11-22", VERSION] {
+        let at = format!("{}?api-version={version}", id("c"));
+        let shown = api.call("GET", &at, None).await.json();
+        for body in [wanted(1), shown] {
+            let told = api.call("PUT", &at, Some(body)).await;
+            assert_eq!(told.status, StatusCode::OK, "{version}: {}", told.text);
+            api.finish("Succeeded").await;
+            assert_eq!(lasting(api.stored().await), before, "{version}");
+        }
+    }
+    let mut other = wanted(1);
+    other["properties"]["consoleProfile"] = json!({"url": "https://other.example/"});
+    let told = api.call("PUT", &path("c"), Some(other)).await;
+    assert_eq!(told.refusal().2, "properties.consoleProfile.url");
+}
+
+#[tokio::test]
+async fn a_put_may_leave_out_secrets_and_what_nobody_can_change() {
     let api = Api::registered().await;
     api.call("PUT", &path("c"), Some(wanted(1))).await;
     api.finish("Succeeded").await;
@@ -67,7 +109,7 @@ async fn a_put_may_leave_out_secrets_and_version_but_no_more() {
     again["properties"]["clusterProfile"].as_object_mut().unwrap().remove("pullSecret");
     again["properties"]["servicePrincipalProfile"].as_object_mut().unwrap().remove("clientSecret");
     again.as_object_mut().unwrap().remove("tags");
-    // What was filled in at create has to be said by a PUT.
+    // What was filled in at create may be said.
     again["properties"]["networkProfile"]["outboundType"] = json!("Loadbalancer");
     again["properties"]["networkProfile"]["preconfiguredNSG"] = json!("Disabled");
     again["properties"]["networkProfile"]["loadBalancerProfile"] =
@@ -77,6 +119,12 @@ async fn a_put_may_leave_out_secrets_and_version_but_no_more() {
     let told = api.call("PUT", &path("c"), Some(again)).await;
     assert_eq!(told.status, StatusCode::OK, "{}", told.text);
     assert!(told.json().get("tags").is_none());
+    api.finish("Succeeded").await;
+    // What may be changed has to be said.
+    let mut less = wanted(1);
+    less["properties"]["servicePrincipalProfile"].as_object_mut().unwrap().remove("clientId");
+    let told = api.call("PUT", &path("c"), Some(less)).await;
+    assert_eq!(told.refusal().2, "properties.servicePrincipalProfile.clientId");
 }
 
 #[tokio::test]

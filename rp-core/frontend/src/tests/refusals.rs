@@ -91,6 +91,35 @@ async fn bad_requests_get_their_words() {
 }
 
 #[tokio::test]
+async fn a_method_that_a_path_has_not_is_refused_with_those_that_it_has() {
+    let api = Api::registered().await;
+    api.call("PUT", &path("c"), Some(wanted(1))).await;
+    let below = |name: &str| format!("{}/{name}?api-version={VERSION}", id("c"));
+    for (at, has) in [
+        ("/healthz/ready".to_owned(), "GET"),
+        (format!("/subscriptions/{SUB}?api-version=2.0"), "PUT"),
+        (path("").replace("/?", "?"), "GET"),
+        (path("c"), "GET, PUT, PATCH, DELETE"),
+        (below("listCredentials"), "POST"),
+        (below("detectors"), "GET"),
+        ("/admin/versions".to_owned(), "GET, PUT"),
+        ("/admin/supportedvmsizes".to_owned(), "GET"),
+        (format!("/admin{}/kubernetesobjects", id("c")), "GET"),
+    ] {
+        let mut answered = Vec::new();
+        for method in ["GET", "PUT", "PATCH", "POST", "DELETE"] {
+            let told = api.call(method, &at, None).await;
+            if told.status == StatusCode::METHOD_NOT_ALLOWED {
+                assert_eq!((told.header("allow"), told.text.as_str()), (has, ""), "{method} {at}");
+            } else {
+                answered.push(method);
+            }
+        }
+        assert_eq!(answered.join(", "), has, "{at}");
+    }
+}
+
+#[tokio::test]
 async fn an_operation_of_another_subscription_is_not_shown() {
     let api = Api::registered().await;
     let made = api.call("PUT", &path("c"), Some(wanted(1))).await;
