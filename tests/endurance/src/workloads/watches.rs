@@ -1,0 +1,45 @@
+//! Watches, each on a connection of its own, which must stay open.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use async_trait::async_trait;
+
+use crate::environment::{ClusterAccess, Environment};
+use crate::load::{Turn, Workload};
+
+/// A watch is held so long.
+const HELD: Duration = Duration::from_secs(20);
+
+pub(crate) struct Watches {
+    access: ClusterAccess,
+}
+
+impl Watches {
+    pub(crate) fn new(access: ClusterAccess) -> Self {
+        Self { access }
+    }
+}
+
+#[async_trait]
+impl Workload for Watches {
+    fn name(&self) -> &'static str {
+        "watches"
+    }
+
+    fn workers(&self) -> usize {
+        30
+    }
+
+    fn pause(&self) -> Duration {
+        Duration::from_millis(500)
+    }
+
+    async fn attempt(&self, environment: &Environment, _: Turn) -> Result<()> {
+        let mut wire = environment.api_wire(&self.access, "/api/v1/pods?watch=true", "").await?;
+        wire.says("\"ADDED\"").await?;
+        let early = wire.closed(HELD).await;
+        ensure!(early.is_err(), "the watch ended before its time");
+        Ok(())
+    }
+}
