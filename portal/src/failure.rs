@@ -6,6 +6,8 @@ use portal_session::context::{Context, ResponseKind};
 use portal_session::fault::Fault;
 use portal_session::json::json;
 use rp_documents::WireError;
+use schemars::JsonSchema;
+use serde::Serialize;
 use web::{Frame, PageFragment, SoloPage, View as _};
 
 /// A failed request in the form that was asked for: page, fragment or JSON.
@@ -18,15 +20,19 @@ pub(crate) fn failure(fault: &Fault, context: &Context, frame: Frame) -> Respons
     response
 }
 
+/// The error of any route of the JSON API.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Error")]
+pub(crate) struct ErrorAnswer<'a> {
+    #[serde(flatten)]
+    error: WireError,
+    /// Where a sign-in begins that would help.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    login_url: Option<&'a str>,
+}
+
 fn failure_json(fault: &Fault, request_id: &str) -> Response {
-    #[derive(serde::Serialize)]
-    struct Wire<'a> {
-        #[serde(flatten)]
-        error: WireError,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        login_url: Option<&'a str>,
-    }
-    json(&Wire { error: fault.wire(request_id), login_url: fault.login_url() }).unwrap_or_default()
+    json(&ErrorAnswer { error: fault.wire(request_id), login_url: fault.login_url() }).unwrap_or_default()
 }
 
 fn failure_page(fault: &Fault, frame: Frame, part: PageFragment) -> Response {

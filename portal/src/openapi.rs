@@ -1,14 +1,18 @@
 //! The OpenAPI 3.1 document of the JSON API, made from the route table: no route is missing, and none is invented
-//! (`contract/portal.md` §8 and "Do better" 28).
+//! (`contract/portal.md` §8 and "Do better" 28). Its schemas come from the types that rows name, which are those that
+//! handlers read and write.
+
+mod schemas;
 
 use axum::body::Body;
 use axum::response::Response;
 use http::{HeaderValue, header};
-use portal_api::schemas;
+use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
-use web::{Column, ListQuery, filter_words};
 
-use crate::route::{AllowedCaller, Method, Route, RouteAnswer, RouteDoc};
+use self::schemas::Schemas;
+use crate::failure::ErrorAnswer;
+use crate::route::{AllowedCaller, Route, RouteAnswer, RouteBody, RouteDoc};
 
 const TAGS: [(&str, &str); 10] = [
     ("clusters", "The fleet, and one cluster"),
@@ -40,12 +44,14 @@ pub(crate) fn response(routes: impl Iterator<Item = &'static Route>) -> Response
 
 fn value(routes: impl Iterator<Item = &'static Route>) -> Value {
     let mut paths: Map<String, Value> = Map::new();
+    let mut schemas = Schemas::new();
     for (route, doc) in routes.filter_map(|route| Some((route, route.doc?))) {
         // OpenAPI has no pattern for "the rest of the path"; the parameter's description says so.
         let path = route.path.replace("{*", "{");
         let operations = paths.entry(path).or_insert_with(|| json!({}));
-        operations[route.method.name().to_ascii_lowercase()] = operation(route, doc);
+        operations[route.method.name().to_ascii_lowercase()] = operation(route, doc, &mut schemas);
     }
+    let error = schemas.answer(SchemaGenerator::subschema_for::<ErrorAnswer<'_>>);
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -65,48 +71,55 @@ fn value(routes: impl Iterator<Item = &'static Route>) -> Value {
             },
             "responses": { "Error": {
                 "description": "What failed, whose side it is on, what to do",
-                "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } },
+                "content": { "application/json": { "schema": error } },
             } },
-            "schemas": schemas::all(),
+            "schemas": schemas.definitions(),
         },
     })
 }
 
-fn operation(route: &Route, doc: RouteDoc) -> Value {
+fn operation(route: &Route, doc: RouteDoc, schemas: &mut Schemas) -> Value {
     let mut parameters: Vec<Value> = in_path(route.path);
-    parameters.extend(route.query.iter().map(|(name, what)| {
-        json!({ "name": name, "in": "query", "required": false, "description": what, "schema": { "type": "string" } })
-    }));
-    if route.answer.schema == "ClusterPage" {
-        parameters.extend(list_filters());
+    for shape in route.query.into_iter().flatten() {
+        parameters.extend(schemas.parameters(shape));
     }
     let mut operation = json!({
-        "operationId": route.method.name().to_ascii_lowercase() + doc.operation + &tail(route.path),
+        "operationId": doc.operation,
         "summary": doc.summary,
         "tags": [doc.tag],
         "parameters": parameters,
-        "responses": { route.answer.status.to_string(): answer(route.answer), "default": { "$ref": "#/components/responses/Error" } },
+        "responses": { route.answer.status.to_string(): answer(route.answer, schemas), "default": { "$ref": "#/components/responses/Error" } },
         "x-aro-who": route.who.name(),
     });
     if matches!(route.who, AllowedCaller::Public) {
         operation["security"] = json!([]);
     }
-    if route.method == Method::Post {
-        operation["requestBody"] = json!({
-            "required": false,
-            "content": { "application/json": { "schema": { "type": "object" } } },
-        });
+    if let Some(body) = request_body(route.takes, schemas) {
+        operation["requestBody"] = body;
     }
     operation
 }
 
-fn answer(answer: RouteAnswer) -> Value {
+fn request_body(takes: RouteBody, schemas: &mut Schemas) -> Option<Value> {
+    let (kind, shape) = match takes {
+        RouteBody::Undeclared | RouteBody::Empty => return None,
+        RouteBody::Json { shape, .. } => ("application/json", shape),
+        RouteBody::Form { shape } => ("application/x-www-form-urlencoded", shape),
+    };
+    let schema = schemas.request(shape);
+    // No body is read as `{}`.
+    let required = schemas.has_required(&schema);
+    Some(json!({ "required": required, "content": { kind: { "schema": schema } } }))
+}
+
+fn answer(answer: RouteAnswer, schemas: &mut Schemas) -> Value {
     if answer.status == 204 {
         return json!({ "description": "Done" });
     }
     let schema = match answer.schema {
-        "" => json!({}),
-        name => json!({ "$ref": format!("#/components/schemas/{name}") }),
+        Some(shape) => schemas.answer(shape),
+        None if answer.kind.starts_with("image/") => json!({ "type": "string", "format": "binary" }),
+        None => json!({ "type": "string" }),
     };
     json!({ "description": "The answer", "content": { answer.kind: { "schema": schema } } })
 }
@@ -130,54 +143,12 @@ fn in_path(path: &str) -> Vec<Value> {
         .collect()
 }
 
-/// One handler serves several paths: what makes its id unique.
-fn tail(path: &str) -> String {
-    let last = path.rsplit('/').find(|part| !part.starts_with('{')).unwrap_or_default();
-    let plain: String = last.chars().filter(char::is_ascii_alphanumeric).collect();
-    let under = if path.starts_with("/api/v1/prom/") { "V1" } else { "" };
-    format!("_{plain}{}{under}", path.matches("/{").count())
-}
-
-/// The filters of the list, as parameters.
-fn list_filters() -> Vec<Value> {
-    let text = |name: &str, what: String, schema: Value| json!({ "name": name, "in": "query", "required": false, "description": what, "schema": schema });
-    let plain = || json!({ "type": "string" });
-    let mut all = vec![
-        text(
-            "q",
-            "Words; each is somewhere in name, ids, state, version, error, operators or alerts".to_owned(),
-            plain(),
-        ),
-        text(
-            "view",
-            "A view that everybody has".to_owned(),
-            json!({ "type": "string", "enum": ["not-healthy", "in-progress", "failed", "imported"] }),
-        ),
-    ];
-    for (field, _) in ListQuery::default().fields() {
-        let form = match field {
-            "state" => ": one or several with commas between them",
-            "version" => ": 4.18, <4.16, or a range such as 4.14..4.16 with both ends",
-            "expires" => " within so many days",
-            "age" => " for at least 30m, 12h or 7d",
-            "unseen" => " for so many minutes",
-            "operator" | "alert" | "collector" => ": its name, or any",
-            "names" => ": names or resource ids with commas between them",
-            _ => "",
-        };
-        all.push(text(field, format!("{}{form}", filter_words(field)), plain()));
-    }
-    let orders: Vec<&str> = std::iter::once(Column::Name).chain(Column::EVERY).map(Column::name).collect();
-    all.push(text("sort", "Order; state without".to_owned(), json!({ "type": "string", "enum": orders })));
-    all.push(text("reverse", "The order turned round".to_owned(), json!({ "type": "boolean" })));
-    all
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
 
     use super::*;
+    use crate::route::Method;
     use crate::routes::table;
 
     /// What a browser's forms and the sign-in's redirects use is no part of the JSON API.
@@ -207,6 +178,77 @@ mod tests {
     }
 
     #[test]
+    fn bodies_and_answers_have_types() {
+        for route in table().filter(|route| route.doc.is_some()) {
+            let (method, path) = (route.method.name(), route.path);
+            let undeclared = matches!(route.takes, RouteBody::Undeclared);
+            assert_eq!(
+                undeclared,
+                route.method != Method::Post,
+                "{method} {path}: a POST says what it takes"
+            );
+            let json = route.answer.kind == "application/json" && route.answer.status != 204;
+            assert_eq!(route.answer.schema.is_some(), json, "{method} {path}: JSON has a type");
+        }
+    }
+
+    #[test]
+    fn every_body_has_examples_that_are_read() {
+        let value = value(table());
+        for route in table() {
+            let RouteBody::Json { shape, read } = route.takes else { continue };
+            let schema = Schemas::new().request(shape);
+            let name = schema["$ref"].as_str().and_then(|reference| reference.rsplit('/').next());
+            let name = name.unwrap_or_else(|| panic!("{}: a body is a type with a name", route.path));
+            let examples = value["components"]["schemas"][name]["examples"].as_array();
+            let examples = examples.unwrap_or_else(|| panic!("{name} has no example"));
+            assert!(!examples.is_empty(), "{name} has no example");
+            for example in examples {
+                assert_eq!(read(&example.to_string()), Ok(()), "{name}: {example}");
+            }
+            assert!(read("7").is_err(), "{name} is an object");
+        }
+    }
+
+    #[test]
+    fn a_name_is_one_schema() {
+        let mut schemas = Schemas::new();
+        for (route, doc) in table().filter_map(|route| Some((route, route.doc?))) {
+            operation(route, doc, &mut schemas);
+        }
+        let [requests, answers] = schemas.both();
+        for (name, schema) in &requests {
+            // `Name2` is what the second type of a name is called.
+            assert!(!name.ends_with(|last: char| last.is_ascii_digit()), "{name}");
+            assert!(answers.get(name).is_none_or(|answer| answer == schema), "{name} is two schemas");
+        }
+        for name in answers.keys() {
+            assert!(!name.ends_with(|last: char| last.is_ascii_digit()), "{name}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_a_query_are_numbers() {
+        let value = value(table());
+        let operations = value["paths"].as_object().unwrap().values().filter_map(Value::as_object);
+        let parameters = operations.flat_map(Map::values).filter_map(|one| one["parameters"].as_array());
+        let mut seen = 0;
+        for parameter in parameters.flatten().filter(|parameter| parameter["in"] == "query") {
+            let schema = &parameter["schema"];
+            match parameter["name"].as_str().unwrap() {
+                "limit" | "lines" | "tail" | "width" => assert_eq!(schema["type"], "integer", "{parameter}"),
+                "download" | "follow" | "all" | "reverse" => {
+                    assert_eq!(schema["type"], "boolean", "{parameter}");
+                }
+                "sort" => assert_eq!(schema["$ref"], "#/components/schemas/ClusterColumn"),
+                _ => continue,
+            }
+            seen += 1;
+        }
+        assert!(seen > 12, "{seen}");
+    }
+
+    #[test]
     fn ids_are_unique_and_references_are_there() {
         let value = value(table());
         let text = value.to_string();
@@ -214,9 +256,13 @@ mod tests {
         for (path, operations) in value["paths"].as_object().unwrap() {
             for (method, operation) in operations.as_object().unwrap() {
                 let id = operation["operationId"].as_str().unwrap().to_owned();
+                let plain = id.chars().all(|c| c.is_ascii_alphanumeric());
+                assert!(plain && id.starts_with(|c: char| c.is_ascii_lowercase()), "{id} names no method");
                 assert!(ids.insert(id.clone()), "{method} {path}: {id} is there twice");
+                let mut names = HashSet::new();
                 for parameter in operation["parameters"].as_array().unwrap() {
                     let name = parameter["name"].as_str().unwrap();
+                    assert!(names.insert((name, parameter["in"].as_str())), "{path}: {name} is there twice");
                     let inside = path.contains(&format!("{{{name}}}"));
                     assert!(parameter["in"] == "query" || inside, "{path}: {name}");
                 }

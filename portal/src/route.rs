@@ -3,6 +3,8 @@
 use axum::routing::{MethodFilter, MethodRouter};
 use portal_model::state::PortalState;
 use rp_documents::Role;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
 
 /// Who may call a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +78,30 @@ impl Method {
     }
 }
 
+/// Describes a type in JSON Schema: gives its schema, and defines in the generator what that refers to.
+pub type Shape = fn(&mut SchemaGenerator) -> Schema;
+
+/// What a call sends, for the OpenAPI document.
+#[derive(Debug, Clone, Copy)]
+pub enum RouteBody {
+    /// The row does not say. A test refuses that of a `POST` in the document.
+    Undeclared,
+    /// Nothing is read.
+    Empty,
+    /// JSON.
+    Json {
+        shape: Shape,
+        /// Reads a body as the handler does; the error says what is wrong with it.
+        read: fn(&str) -> Result<(), String>,
+    },
+    /// Fields of a form, or of a query that is too long for a URL.
+    Form { shape: Shape },
+}
+
+fn read_json<T: DeserializeOwned>(text: &str) -> Result<(), String> {
+    serde_json::from_str::<T>(text).map(drop).map_err(|error| error.to_string())
+}
+
 /// Routes a method to the function that answers; `handler!` makes it of the function.
 pub(crate) type Handler = fn(MethodFilter) -> MethodRouter<PortalState>;
 
@@ -97,8 +123,10 @@ pub struct Route {
     pub(crate) body: usize,
     /// What the OpenAPI document says of it; only routes of the JSON API are in there.
     pub(crate) doc: Option<RouteDoc>,
-    /// Parameters of the query, and what they mean, for the OpenAPI document.
-    pub(crate) query: &'static [(&'static str, &'static str)],
+    /// The types that the handler reads the query into, for the OpenAPI document.
+    pub(crate) query: [Option<Shape>; 2],
+    /// What the call sends, for the OpenAPI document.
+    pub takes: RouteBody,
     /// The answer when it succeeds, for the OpenAPI document.
     pub(crate) answer: RouteAnswer,
 }
@@ -106,7 +134,7 @@ pub struct Route {
 /// What the OpenAPI document says of a route.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RouteDoc {
-    /// What the operation's id says beside the method and the path.
+    /// The id of the operation; generated clients call their method so.
     pub(crate) operation: &'static str,
     pub(crate) tag: &'static str,
     pub(crate) summary: &'static str,
@@ -118,8 +146,8 @@ pub(crate) struct RouteAnswer {
     pub(crate) status: u16,
     /// Content type.
     pub(crate) kind: &'static str,
-    /// Name of the schema; empty: anything.
-    pub(crate) schema: &'static str,
+    /// The type that is answered, where it is JSON.
+    pub(crate) schema: Option<Shape>,
 }
 
 /// A page, or a read of the JSON API. It takes no body.
@@ -129,8 +157,9 @@ pub(crate) const fn get(
     audit: AuditClass,
     handler: Handler,
 ) -> Route {
-    let (method, answer) = (Method::Get, json(""));
-    Route { method, path, who, csrf: false, audit, handler, body: 0, doc: None, query: &[], answer }
+    let (method, answer) = (Method::Get, ANYTHING);
+    let (query, takes) = ([None, None], RouteBody::Undeclared);
+    Route { method, path, who, csrf: false, audit, handler, body: 0, doc: None, query, takes, answer }
 }
 
 /// A form, or a call of the JSON API that has a body.
@@ -169,9 +198,30 @@ impl Route {
         Self { doc: Some(RouteDoc { operation, tag, summary }), ..self }
     }
 
-    /// Describes the parameters of the query: name and meaning of each.
-    pub(crate) const fn query(self, query: &'static [(&'static str, &'static str)]) -> Self {
+    /// Describes the parameters of the query: the type that the handler reads them into. A second call adds the second
+    /// type of a handler that reads two.
+    pub(crate) const fn query<T: JsonSchema>(self) -> Self {
+        let query = match self.query {
+            [None, _] => [Some(T::json_schema as Shape), None],
+            [first, _] => [first, Some(T::json_schema as Shape)],
+        };
         Self { query, ..self }
+    }
+
+    /// Describes the body: the type that the handler reads it into.
+    pub(crate) const fn takes<T: JsonSchema + DeserializeOwned>(self) -> Self {
+        let takes = RouteBody::Json { shape: SchemaGenerator::subschema_for::<T>, read: read_json::<T> };
+        Self { takes, ..self }
+    }
+
+    /// Describes a body that is a form.
+    pub(crate) const fn takes_form<T: JsonSchema>(self) -> Self {
+        Self { takes: RouteBody::Form { shape: SchemaGenerator::subschema_for::<T> }, ..self }
+    }
+
+    /// Says that no body is read.
+    pub(crate) const fn takes_nothing(self) -> Self {
+        Self { takes: RouteBody::Empty, ..self }
     }
 
     /// Describes the answer; any JSON without.
@@ -180,20 +230,23 @@ impl Route {
     }
 }
 
-/// JSON of a schema in `portal_api::schemas`; an empty name is any JSON.
-pub(crate) const fn json(schema: &'static str) -> RouteAnswer {
-    RouteAnswer { status: 200, kind: "application/json", schema }
+/// JSON that is not described.
+const ANYTHING: RouteAnswer = RouteAnswer { status: 200, kind: "application/json", schema: None };
+
+/// JSON of a type.
+pub(crate) const fn json<T: JsonSchema>() -> RouteAnswer {
+    RouteAnswer { schema: Some(SchemaGenerator::subschema_for::<T>), ..ANYTHING }
 }
 
 /// JSON of what was made, with the status 201.
-pub(crate) const fn created(schema: &'static str) -> RouteAnswer {
-    RouteAnswer { status: 201, ..json(schema) }
+pub(crate) const fn created<T: JsonSchema>() -> RouteAnswer {
+    RouteAnswer { status: 201, ..json::<T>() }
 }
 
 /// Bytes of another content type.
 pub(crate) const fn content(kind: &'static str) -> RouteAnswer {
-    RouteAnswer { kind, ..json("") }
+    RouteAnswer { kind, ..ANYTHING }
 }
 
 /// Nothing, with the status 204.
-pub(crate) const NO_CONTENT: RouteAnswer = RouteAnswer { status: 204, ..json("") };
+pub(crate) const NO_CONTENT: RouteAnswer = RouteAnswer { status: 204, ..ANYTHING };

@@ -58,9 +58,6 @@ const SMALL_BODY: usize = 32 * 1024;
 /// A kubeconfig of 1 MiB, JSON- or form-encoded.
 const IMPORT_BODY: usize = 3 * 1024 * 1024 + 64 * 1024;
 
-/// Parameters of lists that go on where the answer before ended.
-const LIST: &[(&str, &str)] = &[("limit", "Rows, 1 to 500"), ("continue", "Where the answer before ended")];
-
 /// Every route of the portal, in the order of the references.
 pub fn table() -> impl Iterator<Item = &'static Route> {
     [

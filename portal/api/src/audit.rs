@@ -3,7 +3,7 @@
 mod csv;
 
 use axum::body::Body;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::response::Response;
 use futures_util::stream::{self, StreamExt as _};
 use http::{HeaderValue, header};
@@ -13,27 +13,36 @@ use portal_model::time_range::Range;
 use portal_session::fault::Fault;
 use portal_session::json::json;
 use portal_session::refusals;
-use rp_audit::{Audit, AuditError, ReportQuery};
+use rp_audit::{AuditError, OldestFirst, ReportQuery};
 use rp_base::{Id, chain};
-use rp_documents::Entry;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::answer::{Items, MOST};
+use crate::answer::{Items, MOST, Query};
 
-#[derive(Debug, Default, Deserialize)]
+/// What is answered.
+pub use rp_audit::{Proof, Report};
+pub use rp_documents::Entry;
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct AuditQuery {
+    /// A part of the name, or the subject.
     person: Option<String>,
     /// A resource id, or the name of one cluster.
     target: Option<String>,
     verb: Option<String>,
+    /// Text that is somewhere in the entry.
     text: Option<String>,
+    /// Id of a grant.
     grant: Option<String>,
     /// RFC 3339, or a day; UTC without a zone.
     from: Option<String>,
     /// Exclusive; a day is taken whole.
     to: Option<String>,
+    /// Rows, 1 to 500; 100 without.
     limit: Option<usize>,
+    /// Where the answer before ended.
     #[serde(rename = "continue")]
     next: Option<String>,
 }
@@ -88,52 +97,46 @@ fn file(body: Body, kind: &'static str, name: &str) -> Response {
     response
 }
 
-/// The progress of an export.
-struct Export {
-    audit: Audit,
-    query: rp_audit::Query,
-    /// Nothing narrows it: the signed statements come at its end, so that the file can be verified.
-    whole: bool,
-    done: bool,
+/// Where the lines of an export come from.
+enum Export {
+    /// Nothing narrows it: the signed statements are in it, so that the file can be verified.
+    Whole(rp_audit::Export),
+    Found(Box<OldestFirst>),
 }
 
 impl Export {
-    async fn next(mut self) -> Option<(Result<String, AuditError>, Self)> {
-        if self.done {
-            return None;
-        }
-        let outcome = self.part().await;
-        // A part that failed ends the file in the middle: the client sees that it is broken.
-        self.done |= outcome.is_err();
-        Some((outcome, self))
-    }
-
-    async fn part(&mut self) -> Result<String, AuditError> {
-        let found = self.audit.search_lines(&self.query).await.inspect_err(|error| {
+    /// Some more text, perhaps none; `None` at the end.
+    async fn part(&mut self) -> Result<Option<String>, AuditError> {
+        let lines = match self {
+            Self::Whole(export) => export.next().await,
+            Self::Found(search) => search.next().await,
+        };
+        let lines = lines.inspect_err(|error| {
             tracing::error!(error = %chain(error), "an export of the audit broke off");
         })?;
-        let mut lines = found.lines;
-        self.query.continuation = found.continuation;
-        if self.query.continuation.is_none() {
-            self.done = true;
-            if self.whole {
-                lines.extend(self.audit.checkpoint_lines().await?);
+        let text = |line: String| line + "\n";
+        Ok(lines.map(|lines| lines.into_iter().map(text).collect()))
+    }
+
+    /// The next text that is not empty. A part that failed ends the file in the middle: the client sees that it is broken.
+    async fn next(mut self) -> Option<(Result<String, AuditError>, Option<Self>)> {
+        loop {
+            match self.part().await {
+                Ok(Some(text)) if text.is_empty() => {}
+                Ok(Some(text)) => return Some((Ok(text), Some(self))),
+                Ok(None) => return None,
+                Err(error) => return Some((Err(error), None)),
             }
         }
-        let mut text = lines.join("\n");
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        Ok(text)
     }
 }
 
-/// All entries of a search as JSON lines, newest first, each as it is stored; streamed.
+/// All entries of a search as JSON lines, the oldest first, each as it is stored; streamed.
 pub async fn export(
     State(state): State<PortalState>,
     Query(query): Query<AuditQuery>,
 ) -> Result<Response, Fault> {
-    let query = rp_audit::Query { limit: MOST, continuation: None, ..asked(&state, query)? };
+    let query = asked(&state, query)?;
     let whole = query.person.is_none()
         && query.target.is_none()
         && query.verb.is_none()
@@ -141,24 +144,32 @@ pub async fn export(
         && query.grant.is_none()
         && query.from.is_none()
         && query.to.is_none();
-    let audit = state.session.audit.clone();
+    let audit = &state.session.audit;
+    let mut export = if whole {
+        Export::Whole(audit.export())
+    } else {
+        Export::Found(Box::new(audit.search_oldest_first(query)))
+    };
     // The first part is read before the response begins, so that an early failure gets an HTTP status.
-    let mut export = Export { audit, query, whole, done: false };
-    let first = export.part().await.map_err(|error| refusals::audit_search(&error))?;
-    let rest = stream::unfold(export, Export::next);
+    let first = export.part().await.map_err(|error| refusals::audit_search(&error))?.unwrap_or_default();
+    let rest = stream::unfold(Some(export), |export: Option<Export>| async move { export?.next().await });
     // Fused, because the compression layer polls once more after the end, which an unfold does not allow.
     let body = Body::from_stream(stream::once(async { Ok(first) }).chain(rest).fuse());
     Ok(file(body, "application/x-ndjson", "audit.jsonl"))
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct AccessReportQuery {
+    /// A resource id, or the name of one cluster; without, every cluster.
     target: Option<String>,
     person: Option<String>,
+    /// RFC 3339, or a day; UTC without a zone.
     from: Option<String>,
+    /// Exclusive; a day is taken whole.
     to: Option<String>,
-    /// `json` or `csv`: as a file.
+    /// As a file.
+    #[schemars(extend("enum" = ["json", "csv"]))]
     format: Option<String>,
 }
 

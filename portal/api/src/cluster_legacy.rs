@@ -14,6 +14,7 @@ use rp_base::Timestamp;
 use rp_documents::Side;
 use rp_observe::{FetchError, Kind};
 use rp_openshift::{self as openshift, Time, Whole, WholeText};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -81,7 +82,8 @@ fn failed(error: &FetchError) -> Fault {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ListedOperator")]
 struct Operator {
     name: String,
     available: String,
@@ -90,8 +92,9 @@ struct Operator {
     conditions: Vec<OperatorCondition>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ListedOperatorCondition")]
 struct OperatorCondition {
     #[serde(rename = "type")]
     kind: String,
@@ -126,8 +129,9 @@ fn operator_condition(condition: &openshift::Condition<Whole>) -> OperatorCondit
     }
 }
 
-#[derive(Debug, Serialize)]
-struct Operators {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ListedOperators")]
+pub struct Operators {
     operators: Vec<Operator>,
 }
 
@@ -136,8 +140,9 @@ pub async fn operators(State(state): State<PortalState>, Path(path): ClusterPath
     json(&Operators { operators: fetch(&state, &path, Kind::Operators, operator).await? })
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ListedNode")]
 struct Node {
     name: String,
     created_time: String,
@@ -150,8 +155,9 @@ struct Node {
     annotations: BTreeMap<String, String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ListedAmounts")]
 struct Amounts {
     cpu: String,
     storage_volume: String,
@@ -159,14 +165,16 @@ struct Amounts {
     pods: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ListedVolume")]
 struct Volume {
     name: String,
     path: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ListedTaint")]
 struct Taint {
     key: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -176,8 +184,9 @@ struct Taint {
     time_added: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ListedNodeCondition")]
 struct NodeCondition {
     #[serde(rename = "type")]
     kind: String,
@@ -244,8 +253,9 @@ fn node_condition(condition: &openshift::Condition<Whole>) -> NodeCondition {
     }
 }
 
-#[derive(Debug, Serialize)]
-struct Nodes {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ListedNodes")]
+pub struct Nodes {
     nodes: Vec<Node>,
 }
 
@@ -254,9 +264,10 @@ pub async fn nodes(State(state): State<PortalState>, Path(path): ClusterPath) ->
     json(&Nodes { nodes: fetch(&state, &path, Kind::Nodes, node).await? })
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Machine {
+#[schemars(rename = "ListedMachine")]
+pub struct Machine {
     name: String,
     created_time: String,
     last_updated: String,
@@ -283,8 +294,9 @@ fn machine(object: &openshift::Machine<Whole>) -> Machine {
     }
 }
 
-#[derive(Debug, Serialize)]
-struct Machines<T> {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "{T}s")]
+pub struct Machines<T> {
     machines: Vec<T>,
 }
 
@@ -293,9 +305,10 @@ pub async fn machines(State(state): State<PortalState>, Path(path): ClusterPath)
     json(&Machines { machines: fetch(&state, &path, Kind::Machines, machine).await? })
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-struct MachineSet {
+#[schemars(rename = "ListedMachineSet")]
+pub struct MachineSet {
     name: String,
     r#type: String,
     #[serde(rename = "createdat")]

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::response::Response;
 use http::{StatusCode, Uri};
 use portal_model::state::PortalState;
@@ -15,28 +15,32 @@ use rp_base::Timestamp;
 use rp_documents::{ResourceId, Side};
 use rp_observe::{ClusterSnapshot, Kind, Slice, SliceState};
 use rp_rows::Project;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::answer::Query;
 use crate::prom::{ClusterPath, cluster};
 
 /// How long a script waits for a cluster's first response.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The query of a list.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ObjectsQuery {
     /// Only of this namespace.
     namespace: Option<String>,
     /// Only those whose name begins so.
     name: Option<String>,
+    /// Rows at most.
     limit: Option<usize>,
 }
 
 /// A list and how well it is known.
-#[derive(Debug, Serialize)]
-struct ObjectsResponse {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "{T}Objects")]
+pub struct ObjectsResponse<T = Value> {
     /// When the cluster last responded; `null`: never.
     as_of: Option<Timestamp>,
     /// `live`, `loading`, `stale`, `forbidden`, `missing` or `failed`.
@@ -46,8 +50,17 @@ struct ObjectsResponse {
     why: Option<String>,
     /// Objects that are not in the list: beyond our bound, or beyond `limit`.
     left_out: usize,
-    items: Vec<Value>,
+    items: Vec<T>,
 }
+
+/// What each list has; the handler has the rows as JSON already.
+pub type Nodes = ObjectsResponse<rp_rows::Node>;
+pub type Machines = ObjectsResponse<rp_rows::Machine>;
+pub type MachineSets = ObjectsResponse<rp_rows::MachineSet>;
+pub type Operators = ObjectsResponse<rp_rows::Operator>;
+pub type Pods = ObjectsResponse<rp_rows::Pod>;
+pub type Events = ObjectsResponse<rp_rows::Event>;
+pub type Workloads = ObjectsResponse<rp_rows::Workload>;
 
 /// The list that the last segment of the path names.
 pub async fn list(

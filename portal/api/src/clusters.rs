@@ -1,6 +1,6 @@
 //! `/api/clusters`, `/api/{sub}/{rg}/{name}`, `/api/v1/clusters`.
 
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::response::Response;
 use portal_model::cluster_list::{ClusterView, bad_filter, bad_place, row};
 use portal_model::index::{Entry, Selection};
@@ -9,10 +9,11 @@ use portal_session::fault::Fault;
 use portal_session::json::json;
 use rp_base::Timestamp;
 use rp_documents::ResourceId;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use web::ListQuery;
+use web::{Column, ListQuery, ListView};
 
-use crate::answer::MOST;
+use crate::answer::{MOST, Query};
 
 fn instant(at: Option<Timestamp>) -> String {
     // The contract's instants have whole seconds.
@@ -21,9 +22,10 @@ fn instant(at: Option<Timestamp>) -> String {
 
 /// `contract/portal.md` §8.4; `failedProvisioningState` is the consistent name
 /// (`contract/portal.md` "Do better" 28).
-#[derive(Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct ClusterListItem {
+#[schemars(rename = "ListedCluster")]
+pub struct ClusterListItem {
     key: String,
     name: String,
     subscription: String,
@@ -67,9 +69,9 @@ fn list_item(entry: &Entry) -> ClusterListItem {
 }
 
 /// `contract/portal.md` §8.5: all values are strings.
-#[derive(Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct ClusterDetail {
+pub struct ClusterDetail {
     name: String,
     subscription: String,
     resource_group: String,
@@ -126,17 +128,52 @@ pub async fn one(
     json(&row(&entry))
 }
 
-/// Where in the list: `limit` rows from `continue` on.
-#[derive(Debug, Default, Deserialize)]
+/// The part of the list: `limit` rows from `continue` on.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PageQuery {
+    /// Rows, 1 to 500; 50 without.
     limit: Option<usize>,
+    /// The member `continue` of the answer before; of another order it is refused with 400.
     #[serde(rename = "continue")]
     from: Option<String>,
 }
 
-#[derive(Serialize)]
-struct ClustersResponse {
+/// Order and view as they were sent. Pages show the whole list in the usual order when they do not know a word; scripts
+/// are told.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct OrderQuery {
+    sort: String,
+    view: String,
+}
+
+impl OrderQuery {
+    /// Refuses an order or a view that there is not.
+    fn check(&self) -> Result<(), Fault> {
+        let orders = std::iter::once(Column::Name).chain(Column::EVERY).map(Column::name);
+        known("sort", &self.sort, orders)?;
+        let views = ListView::EVERY.iter().map(ListView::name).filter(|name| !name.is_empty());
+        known("view", &self.view, views.chain(["all"]))
+    }
+}
+
+fn known(
+    parameter: &str,
+    sent: &str,
+    words: impl Iterator<Item = &'static str> + Clone,
+) -> Result<(), Fault> {
+    if sent.is_empty() || words.clone().any(|word| word == sent) {
+        return Ok(());
+    }
+    let words: Vec<&str> = words.collect();
+    Err(Fault::bad_input(format!("{parameter} has a value that is not known"))
+        .why(format!("There are {}.", words.join(", "))))
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ClusterPage")]
+pub struct ClustersResponse {
     items: Vec<ClusterView>,
     /// All that match.
     total: usize,
@@ -151,7 +188,9 @@ pub async fn search(
     State(state): State<PortalState>,
     Query(mut query): Query<ListQuery>,
     Query(window): Query<PageQuery>,
+    Query(order): Query<OrderQuery>,
 ) -> Result<Response, Fault> {
+    order.check()?;
     let snapshot = state.model.index.snapshot();
     if let Some(from) = window.from.filter(|from| !from.is_empty()) {
         query.after = from;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Bytes;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::response::Response;
 use portal_model::grant_fields::{rights, words};
 use portal_model::state::PortalState;
@@ -16,25 +16,32 @@ use rp_access::{ElevationError, ElevationFilter, ElevationRequest};
 use rp_base::{Id, Timestamp};
 use rp_documents::elevation::{Decision, Review};
 use rp_documents::{Elevation, ResourceId, Revocation, Rights, Role};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::answer::{Items, MOST, Owner, ReasonRequest, body};
+use crate::answer::{Items, MOST, Owner, Query, ReasonRequest, body};
 
 /// An elevation as scripts see it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Elevation")]
 pub struct ElevationView {
     id: Id,
+    #[schemars(extend("enum" = ["waiting", "lapsed", "refused", "active", "expired", "ended"]))]
     state: &'static str,
     owner: Owner,
     /// Absent: every cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<ResourceId>,
+    #[schemars(with = "Rights")]
     rights: &'static str,
+    /// How it comes into force: by oneself, by approval, or as a break-glass.
+    #[schemars(extend("enum" = ["self_service", "approval", "break_glass"]))]
     way: &'static str,
     reason: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     ticket: Option<String>,
     asked: Timestamp,
+    /// How long it lasts, in seconds.
     life_secs: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     not_before: Option<Timestamp>,
@@ -48,7 +55,8 @@ pub struct ElevationView {
     review: Option<ReviewView>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ElevationDecision")]
 struct DecisionView {
     at: Timestamp,
     by: Owner,
@@ -57,7 +65,8 @@ struct DecisionView {
     why: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ElevationReview")]
 struct ReviewView {
     at: Timestamp,
     by: Owner,
@@ -99,15 +108,20 @@ impl ElevationView {
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ElevationsQuery {
+    /// One's own: the default.
     mine: bool,
-    /// Approvers, auditors and admins.
+    /// Everybody's: approvers, auditors and admins.
     all: bool,
+    /// Those that wait for a decision.
     waiting: bool,
+    /// Those in force.
     active: bool,
+    /// Break-glass elevations that nobody has reviewed.
     unreviewed: bool,
+    /// Rows, 1 to 500.
     limit: Option<usize>,
 }
 
@@ -169,15 +183,23 @@ pub async fn get(
     answer(&state, state.session.access.elevation(&user.caller, &parse(&id)?).await)
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(
+    extend("required" = ["reason"]),
+    example = serde_json::json!({"reason": "etcd has no leader", "ticket": "INC-1042", "rights": "write", "life": 1800})
+)]
 pub struct NewElevation {
     reason: String,
     ticket: Option<String>,
+    /// Resource id of the one cluster that it is for; without, every cluster.
     target: Option<String>,
+    /// `write` without.
+    #[schemars(with = "Option<Rights>")]
     rights: Option<String>,
     /// Seconds.
     life: Option<u64>,
+    /// In force at once, and reviewed afterwards.
     break_glass: bool,
 }
 
@@ -244,8 +266,10 @@ pub async fn end(
     answer(&state, state.session.access.end_elevation(&user.caller, &parse(&id)?, why).await)
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(example = serde_json::json!({"fine": true, "note": "The incident needed it."}))]
 pub struct ReviewRequest {
+    /// Whether the use was right.
     fine: bool,
     #[serde(default)]
     note: String,

@@ -14,6 +14,7 @@ use portal_session::context::Ctx;
 use portal_session::fault::Fault;
 use portal_session::user::CurrentUser;
 use rp_prometheus::fleet::{ClusterReply, data};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -23,20 +24,37 @@ const AGGREGATE_EVERY: Duration = Duration::from_millis(300);
 /// A comment keeps connections open while clusters take their time.
 const ALIVE_EVERY: Duration = Duration::from_secs(10);
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
-struct FleetRequest {
+#[schemars(
+    rename = "FleetQuery",
+    extend("required" = ["query", "clusters"]),
+    example = serde_json::json!({"query": "sum by (phase) (kube_pod_status_phase)", "clusters": "view:not-healthy", "aggregate": "sum", "by": ["phase"]})
+)]
+pub struct FleetRequest {
+    /// PromQL.
     query: String,
+    /// Words of the list of clusters, its filters as `field:value`, or `all`.
     clusters: String,
+    /// The instant of an instant query, in Unix seconds; now without.
     time: Option<f64>,
+    /// Begin of a range, in Unix seconds.
     start: Option<f64>,
+    /// End of a range, in Unix seconds.
     end: Option<f64>,
+    /// Seconds between the samples of a range.
     step: Option<f64>,
+    /// How the answers of the clusters are put together, e.g. `sum`; empty: each by itself.
     aggregate: String,
+    /// Labels that stay in an aggregation.
     by: Vec<String>,
+    /// Rows of an aggregation that has a number of them.
     k: Option<usize>,
+    /// Seconds for each cluster.
     timeout: Option<f64>,
+    /// Id of the Prometheus that is asked; without, the first that answers.
     source: Option<String>,
+    /// Most series of a cluster.
     series: Option<usize>,
 }
 

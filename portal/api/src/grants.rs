@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Bytes;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::response::Response;
 use portal_model::access_kinds::AccessKind;
 use portal_model::grant_fields::{parse, rights, words};
@@ -13,16 +13,17 @@ use portal_session::fault::Fault;
 use portal_session::json::json;
 use portal_session::refusals;
 use portal_session::user::CurrentUser;
-use rp_access::{GrantView, IssueRequest, RevokeScope};
+use rp_access::{EndReason, GrantView, IssueRequest, RevokeScope};
 use rp_base::{Id, Timestamp};
 use rp_documents::grant::{GrantState, Revocation};
 use rp_documents::{Grant, GrantKind, GrantOptions, ResourceId, Rights, Role, StreamRecord};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::answer::{Items, MOST, Owner, ReasonRequest, body};
+use crate::answer::{Items, MOST, Owner, Query, ReasonRequest, RevealedSecret, body};
 use crate::elevations::ElevationView;
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct GrantsQuery {
     /// Everybody's: auditors and admins.
@@ -31,30 +32,45 @@ pub struct GrantsQuery {
     mine: bool,
     /// Only those that work.
     active: bool,
+    /// Resource id of a cluster.
     target: Option<String>,
     /// Subject or account.
     owner: Option<String>,
+    #[schemars(extend("enum" = ["active", "expired", "revoked", "ended", "any"]))]
     state: Option<String>,
+    #[schemars(with = "Option<GrantKind>")]
     kind: Option<String>,
+    /// Words of the reason, the ticket or the cluster.
     q: Option<String>,
+    /// Rows, 1 to 500.
     limit: Option<usize>,
+    /// Where the answer before ended.
     #[serde(rename = "continue")]
     next: Option<String>,
 }
 
 /// A grant as scripts see it: without the hash of its secret.
-#[derive(Serialize)]
-struct GrantSummary {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Grant")]
+pub struct GrantSummary {
     id: Id,
+    #[schemars(with = "GrantKind")]
     kind: &'static str,
+    /// `active`, `expired`, `revoked`, or `ended`: it opens nothing any more for the reason in `end_reason`.
+    #[schemars(extend("enum" = ["active", "expired", "revoked", "ended"]))]
     state: &'static str,
+    /// Of a grant that is `ended`: `elevation_over`, `rights_lost`, …
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end_reason: Option<&'static str>,
     owner: Owner,
     #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<ResourceId>,
     /// The rights as issued.
+    #[schemars(with = "Rights")]
     rights: &'static str,
     /// The rights in force now.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Rights>")]
     rights_now: Option<&'static str>,
     reason: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,16 +92,16 @@ struct GrantSummary {
 }
 
 /// A row of a list: how many streams are open.
-#[derive(Serialize)]
-struct GrantRow {
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct GrantRow {
     #[serde(flatten)]
     grant: GrantSummary,
     streams: usize,
 }
 
 /// One grant in full: which streams are open, and the elevation behind it.
-#[derive(Serialize)]
-struct GrantDetail {
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct GrantDetail {
     #[serde(flatten)]
     grant: GrantSummary,
     streams: Vec<ReplicaStreams>,
@@ -93,7 +109,7 @@ struct GrantDetail {
     elevation: Option<ElevationView>,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct ReplicaStreams {
     replica: String,
     count: usize,
@@ -125,6 +141,7 @@ fn summary(grant: &Grant, now: Timestamp) -> GrantSummary {
         id: grant.id.clone(),
         kind: grant.kind.name(),
         state: state_name(grant.state(now)),
+        end_reason: None,
         owner: Owner { sub: grant.owner.sub.clone(), name: grant.owner.name.clone() },
         target: grant.target.clone(),
         rights: grant.rights.name(),
@@ -142,9 +159,22 @@ fn summary(grant: &Grant, now: Timestamp) -> GrantSummary {
     }
 }
 
+/// The code of the reason, as the API proxy's refusals have it where they have one.
+const fn end_reason(why: EndReason) -> &'static str {
+    match why {
+        EndReason::Expired => "expired",
+        EndReason::Revoked => "revoked",
+        EndReason::RightsLost => "rights_lost",
+        EndReason::Unsure => "unsure",
+        EndReason::ElevationOver => "elevation_over",
+    }
+}
+
 fn from_view(view: &GrantView, now: Timestamp) -> GrantSummary {
     GrantSummary {
-        rights_now: (view.state == GrantState::Active).then(|| view.rights.name()),
+        state: if view.ended.is_some() { "ended" } else { state_name(view.state) },
+        end_reason: view.ended.map(end_reason),
+        rights_now: view.is_effective().then(|| view.rights.name()),
         last_used: view.last_used,
         last_from: view.last_from.clone(),
         ..summary(&view.grant, now)
@@ -230,8 +260,10 @@ pub async fn revoke(
     json(&GrantRow { grant: summary(&grant, state.session.clock.now()), streams: 0 })
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(example = serde_json::json!({"life": 7200}))]
 pub struct ExtendRequest {
+    /// Seconds from now.
     life: u64,
 }
 
@@ -249,17 +281,21 @@ pub async fn extend(
     json(&summary(&grant, state.session.clock.now()))
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(example = serde_json::json!({"person": "sre@example.com", "why": "they changed teams"}))]
 pub struct RevokeAllRequest {
     /// Subject or account.
     person: Option<String>,
+    /// Resource id.
     cluster: Option<String>,
+    /// Every grant there is; admins.
     everything: bool,
     why: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Revoked")]
 pub struct RevokedResponse {
     pub revoked: u64,
 }
@@ -295,11 +331,22 @@ pub async fn revoke_all(
     json(&RevokedResponse { revoked: revoked.map_err(|error| refusals::access(&error))? })
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(
+    extend("required" = ["target", "kind", "reason"]),
+    example = serde_json::json!({
+        "target": "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/harbor/providers/Microsoft.RedHatOpenShift/openShiftClusters/harbor-01",
+        "kind": "kubeconfig", "rights": "read", "reason": "a node does not come back", "life": 3600
+    })
+)]
 pub struct NewGrant {
+    /// Resource id of the cluster.
     target: Option<String>,
+    #[schemars(extend("enum" = ["kubeconfig", "metrics", "page", "ssh", "tunnel"]))]
     kind: String,
+    /// Of a shell, `write` always; else `read` without.
+    #[schemars(with = "Option<Rights>")]
     rights: Option<String>,
     reason: String,
     ticket: Option<String>,
@@ -315,13 +362,17 @@ pub struct NewGrant {
     agent_forwarding: bool,
 }
 
-#[derive(Serialize)]
-struct IssueGrantResponse<'a> {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "IssuedGrant")]
+pub struct IssueGrantResponse<'a> {
     grant: GrantSummary,
+    /// The token; in this answer only.
     #[serde(skip_serializing_if = "Option::is_none")]
-    token: Option<&'a str>,
+    token: Option<RevealedSecret<'a>>,
+    /// Address on the host of the API proxy.
     #[serde(skip_serializing_if = "Option::is_none")]
     server: Option<String>,
+    /// Authority of that host in PEM, where it is not a public one.
     #[serde(skip_serializing_if = "Option::is_none")]
     ca: Option<&'a str>,
 }
@@ -386,15 +437,16 @@ pub async fn create(
     let server = access.address(&state.session.site, &entry.id);
     json(&IssueGrantResponse {
         grant: summary(&issued.grant, state.session.clock.now()),
-        token: (!plugin).then(|| issued.token.expose().as_str()),
+        token: (!plugin).then(|| RevealedSecret::new(issued.token.expose().as_str())),
         ca: server.as_ref().and(state.session.site.urls.ca_pem.as_deref()),
         server,
     })
 }
 
-#[derive(Serialize)]
-struct GrantTokenResponse<'a> {
-    token: &'a str,
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "GrantToken")]
+pub struct GrantTokenResponse<'a> {
+    token: RevealedSecret<'a>,
     not_after: Timestamp,
 }
 
@@ -407,5 +459,8 @@ pub async fn token(
     let access = &state.session.access;
     let renewed = access.renew(&parse(&id)?, &user.caller, access.policy().access.renew_life).await;
     let issued = renewed.map_err(|error| refusals::renew(&error))?;
-    json(&GrantTokenResponse { token: issued.token.expose(), not_after: issued.grant.not_after })
+    json(&GrantTokenResponse {
+        token: RevealedSecret::new(issued.token.expose().as_str()),
+        not_after: issued.grant.not_after,
+    })
 }

@@ -11,18 +11,22 @@ use portal_session::user::CurrentUser;
 use rp_base::Timestamp;
 use rp_documents::imported::CredentialKind;
 use rp_documents::{ImportedCluster, ResourceId};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::answer::{Items, created, removed};
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct ImportView {
+#[schemars(rename = "ImportedCluster")]
+pub struct ImportView {
     name: String,
     resource_id: ResourceId,
     server: String,
     version: String,
+    #[schemars(extend("enum" = ["certificate", "token"]))]
     credential: &'static str,
+    /// Groups that are impersonated for a person with more than read rights.
     as_groups: Vec<String>,
     /// Names of the machines that can be signed in to.
     #[serde(skip_serializing_if = "Vec::is_empty")]

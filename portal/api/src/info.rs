@@ -8,13 +8,19 @@ use portal_session::json::json;
 use portal_session::user::CurrentUser;
 use rp_base::Timestamp;
 use rp_documents::Role;
+use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::answer::RevealedSecret;
+
 /// `contract/portal.md` §8.2, and beyond it what scripts and pages ask for.
-#[derive(Serialize)]
-struct Info {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "PortalInfo")]
+pub struct Info {
+    /// The region.
     location: String,
-    csrf: String,
+    /// For the header X-CSRF-Token of unsafe calls; empty for a bearer token, which needs none.
+    csrf: RevealedSecret<'static>,
     elevated: bool,
     username: String,
     rpversion: String,
@@ -33,7 +39,7 @@ pub async fn info(State(state): State<PortalState>, user: CurrentUser) -> Result
         elevated: user.has(Role::Elevated),
         roles: user.caller.roles.iter().map(Role::name).collect(),
         username: user.caller.person.name,
-        csrf: user.csrf,
+        csrf: RevealedSecret::new(user.csrf),
         rpversion: state.session.site.version.clone(),
         session_idle_seconds: user.session_ends.map(|_| state.session.sign_in.rules.idle.as_secs()),
         session_ends: user.session_ends,
@@ -41,12 +47,12 @@ pub async fn info(State(state): State<PortalState>, user: CurrentUser) -> Result
     })
 }
 
-#[derive(Serialize)]
-struct Regions {
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Regions {
     regions: Vec<Region>,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Region {
     name: String,
     url: String,

@@ -1,7 +1,7 @@
 //! The JSON API of the portal: the contract's routes (`contract/portal.md` §8) and `/api/v1/…` for scripts and the
 //! command line. Handlers only: which address leads to which stands in the route table of the crate `portal`.
 
-mod answer;
+pub mod answer;
 pub mod audit;
 pub mod cluster_legacy;
 pub mod cluster_objects;
@@ -18,7 +18,6 @@ pub mod prom;
 pub mod queries;
 pub mod recordings;
 pub mod robots;
-pub mod schemas;
 pub mod serial;
 pub mod ssh;
 pub mod terminals;

@@ -1,7 +1,6 @@
 //! `/api/v1/login/…` and `/api/v1/logout`: how the command line comes to a token and gives it back
 //! (RFC 6749 §4.1, RFC 7636, RFC 8628).
 
-use crate::answer::body;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::Response;
@@ -17,30 +16,43 @@ use portal_session::sign_in_rate::often;
 use portal_session::throttle::network;
 use portal_session::user::CurrentUser;
 use rp_access::{AccessError, Caller, IssueRequest, RevokeScope, Via};
-use rp_base::Timestamp;
+use rp_base::{Secret, Timestamp};
 use rp_documents::{GrantKind, Rights, Role, Side};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::answer::{RevealedSecret, body};
 
 /// What a program calls itself, in characters.
 const MOST_CLIENT: usize = 80;
 
-#[derive(Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
-struct TokenRequest {
-    code: Option<String>,
-    code_verifier: Option<String>,
-    device_code: Option<String>,
+#[schemars(
+    rename = "SignInTokenRequest",
+    example = serde_json::json!({"device_code": "the code that the sign-in began with"}),
+    example = serde_json::json!({"code": "the code of the redirect", "code_verifier": "the text whose digest the sign-in began with"})
+)]
+pub struct TokenRequest {
+    /// Of a sign-in with a redirect (RFC 6749 §4.1).
+    code: Option<Secret<String>>,
+    /// Of that code (RFC 7636).
+    code_verifier: Option<Secret<String>>,
+    /// Of a sign-in whose browser is elsewhere (RFC 8628).
+    device_code: Option<Secret<String>>,
 }
 
-#[derive(Serialize)]
-struct TokenResponse<'a> {
-    token: &'a str,
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "SignInToken")]
+pub struct TokenResponse<'a> {
+    token: RevealedSecret<'a>,
     not_after: Timestamp,
     person: PersonView<'a>,
     portal: String,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "SignedInPerson")]
 struct PersonView<'a> {
     sub: &'a str,
     name: &'a str,
@@ -58,16 +70,16 @@ pub async fn token(
         (Some(code), None) => {
             // A program that polls has its own rate limit.
             often(&state.session, &context)?;
-            let verifier = ask.code_verifier.unwrap_or_default();
+            let verifier = ask.code_verifier.as_ref().map_or("", |verifier| verifier.expose().as_str());
             state
                 .session
                 .sign_in
                 .codes
-                .take(code, &verifier)
+                .take(code.expose(), verifier)
                 .await
                 .map_err(|error| code_error(&state, &context, error))?
         }
-        (None, Some(device_code)) => polled(&state, &context, device_code).await?,
+        (None, Some(device_code)) => polled(&state, &context, device_code.expose()).await?,
         _ => return Err(Fault::bad_input("Either code with code_verifier, or device_code is needed")),
     };
     give(&state, &context, agreed).await
@@ -111,7 +123,7 @@ async fn give(state: &PortalState, context: &Context, agreed: Consent) -> Result
         return Err(ended.err().map_or(fault, |error| refusals::access(&error)));
     }
     json(&TokenResponse {
-        token: issued.token.expose(),
+        token: RevealedSecret::new(issued.token.expose().as_str()),
         not_after: issued.grant.not_after,
         person: PersonView {
             sub: &issued.grant.owner.sub,
@@ -157,19 +169,24 @@ fn count_guess(state: &PortalState, context: &Context) -> Result<(), Fault> {
     state.session.access.rates().miss(context.from).map_err(|rp_net::TooOften(wait)| Fault::too_often(wait))
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
-struct DeviceCodeRequest {
+#[schemars(example = serde_json::json!({"client": "aro on a build machine"}))]
+pub struct DeviceCodeRequest {
+    /// What the program calls itself; the person reads it.
     client: String,
 }
 
-#[derive(Serialize)]
-struct DeviceCodeResponse<'a> {
-    device_code: &'a str,
-    user_code: &'a str,
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "DeviceCode")]
+pub struct DeviceCodeResponse<'a> {
+    device_code: RevealedSecret<'a>,
+    user_code: RevealedSecret<'a>,
     verification_uri: String,
     verification_uri_complete: String,
+    /// Seconds until the codes end.
     expires_in: u64,
+    /// Seconds between two questions whether the person has agreed.
     interval: u64,
 }
 
@@ -187,8 +204,8 @@ pub async fn device(
     let made = made.map_err(|error| code_error(&state, &context, error))?;
     let page = format!("{}/device", state.session.site.urls.portal.origin().ascii_serialization());
     json(&DeviceCodeResponse {
-        device_code: made.device_code.expose(),
-        user_code: &made.user_code,
+        device_code: RevealedSecret::new(made.device_code.expose().as_str()),
+        user_code: RevealedSecret::new(made.user_code.as_str()),
         verification_uri_complete: format!("{page}?user_code={}", made.user_code),
         verification_uri: page,
         expires_in: DEVICE_LIFE.as_secs(),
@@ -196,15 +213,18 @@ pub async fn device(
     })
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
-struct LogoutRequest {
+#[schemars(example = serde_json::json!({"grants": true}))]
+pub struct LogoutRequest {
     /// Every grant of the person, not the command line's token alone.
     grants: bool,
 }
 
-#[derive(Serialize)]
-struct LogoutResponse {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "SignedOut")]
+pub struct LogoutResponse {
+    /// Grants that were ended, the token among them.
     revoked: u64,
 }
 

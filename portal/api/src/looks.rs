@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, header};
 use portal_model::index::Entry;
@@ -23,10 +23,13 @@ use portal_session::user::CurrentUser;
 use rp_access::ActiveGrant;
 use rp_documents::ResourceId;
 use rp_openshift::LenientList;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tower_sessions::Session;
 use web::LogQuery;
+
+use crate::answer::Query;
 
 /// Interval of checks whether the session is still valid.
 const CHECK: Duration = Duration::from_millis(400);
@@ -41,7 +44,7 @@ type KindPath = Path<(String, String, String, String, String, String)>;
 type ObjectPath = Path<(String, String, String, String, String, String, String)>;
 
 /// The query of a log request.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PodLogQuery {
     #[serde(flatten)]
@@ -51,15 +54,17 @@ pub struct PodLogQuery {
 }
 
 /// What is asked beside the log's own fields.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 struct LogOptions {
     /// `1`: as a file.
+    #[schemars(with = "bool")]
     download: String,
     /// `0`: without colours.
     colour: String,
-    /// Why, where a header cannot be sent.
+    /// Why you look, where you hold no access to the cluster yet; or the header X-Aro-Reason.
     reason: String,
+    /// Ticket or incident; or the header X-Aro-Ticket.
     ticket: String,
 }
 
@@ -162,14 +167,22 @@ pub fn attach(headers: &mut HeaderMap, name: &str) {
 }
 
 /// The query of an object request.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ObjectQuery {
+    /// `json` without.
     #[serde(rename = "as")]
+    #[schemars(extend("enum" = ["json", "yaml"]))]
     form: String,
+    /// `1`: with managed fields.
+    #[schemars(with = "bool")]
     managed: String,
+    /// Why you look, where you hold no access to the cluster yet; or the header X-Aro-Reason.
     reason: String,
+    /// Ticket or incident; or the header X-Aro-Ticket.
     ticket: String,
+    /// `1`: as a file.
+    #[schemars(with = "bool")]
     download: String,
 }
 
@@ -206,21 +219,31 @@ pub async fn object(
 }
 
 /// The query of a list request.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ObjectListQuery {
+    /// Only of this namespace.
     namespace: String,
+    /// A label selector of Kubernetes.
     label: String,
+    /// Rows, 1 to 500.
     limit: Option<u32>,
+    /// Where the answer before ended.
     #[serde(rename = "continue")]
     next: String,
+    /// Why you look, where you hold no access to the cluster yet; or the header X-Aro-Reason.
     reason: String,
+    /// Ticket or incident; or the header X-Aro-Ticket.
     ticket: String,
 }
 
-#[derive(Debug, Serialize)]
-struct ObjectList {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "KubernetesObjects")]
+pub struct ObjectList {
+    /// Objects as the cluster has them, without managed fields.
+    #[schemars(with = "Vec<serde_json::Map<String, Value>>")]
     items: Vec<Value>,
+    /// For the parameter `continue`; absent at the end of the list.
     #[serde(rename = "continue", skip_serializing_if = "String::is_empty")]
     next: String,
 }

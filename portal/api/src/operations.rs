@@ -9,30 +9,41 @@ use portal_session::json::json;
 use rp_base::Timestamp;
 use rp_documents::operation_log::{Diagnostic, LogLine, StepRecord};
 use rp_documents::{OperationLog, ResourceId};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::prom::{ClusterPath, cluster};
 
 /// One operation; the list leaves the last three out.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct OperationView<'a> {
+#[schemars(rename = "Operation")]
+pub struct OperationView<'a> {
     id: &'a str,
+    /// `Creating`, `Updating`, `AdminUpdating`, `Deleting`.
     kind: &'a str,
+    /// Of an installation its phase, of maintenance its task; else empty.
     phase: &'a str,
-    /// `running`, `succeeded`, `failed`.
+    #[schemars(extend("enum" = ["running", "succeeded", "failed"]))]
     state: &'static str,
     started: Timestamp,
     ended: Option<Timestamp>,
+    /// The state that it left the cluster in, once ended.
     result: &'a str,
+    /// Why it failed.
     error: &'a str,
+    /// How often a worker took it.
     attempt: u32,
     /// Place of the last step in the plan of its phase, from 1; 0: none has begun.
     step: u32,
+    /// Steps of that plan; 0: not known.
     planned: u32,
+    /// The step that runs, or the one that failed.
     current: Option<&'a StepRecord>,
     asked_by: &'a str,
+    /// The ids that ARM sent with the request.
+    #[schemars(with = "Option<serde_json::Map<String, Value>>")]
     correlation: Option<&'a Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     steps: Option<&'a [StepRecord]>,

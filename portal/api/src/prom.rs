@@ -1,7 +1,7 @@
 //! Prometheus' HTTP API behind a session (`contract/portal.md` §13), and what the explorer asks beside it.
 
 use axum::body::Body;
-use axum::extract::{Path, Query, Request, State};
+use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse as _, Response};
 use portal_model::prom;
 use portal_model::prom::{PromFault, asker, choice};
@@ -11,9 +11,15 @@ use portal_session::fault::Fault;
 use portal_session::json::json;
 use portal_session::user::CurrentUser;
 use proxy::prom::{PromBody, PromRequest};
+use rp_base::Timestamp;
 use rp_documents::ResourceId;
 use rp_prometheus::{CompletionKind, CompletionRequest, PromError, SourceState};
+pub use rp_prometheus::{Suggestions, alerts::Alerts, statistics::StatSeries};
+pub use rp_promql::Explanation;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::answer::Query;
 
 /// A form of parameters.
 const MOST_BODY: usize = 256 * 1024;
@@ -62,9 +68,12 @@ fn split(path: &str) -> Option<(ResourceId, &str)> {
     tail.strip_prefix("api/v1/").or_else(|| tail.starts_with("-/").then_some(tail)).map(|tail| (id, tail))
 }
 
-#[derive(Serialize)]
-struct SourcesResponse {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "PrometheusSources")]
+pub struct SourcesResponse {
+    /// Id of the one that is asked now.
     chosen: &'static str,
+    /// Why it is not the first; empty when it is.
     why: String,
     items: Vec<SourceState>,
 }
@@ -82,14 +91,21 @@ pub async fn sources(
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SuggestQuery {
+    /// What is completed; `metric` without.
+    #[schemars(extend("enum" = ["metric", "label", "value"]))]
     what: String,
+    /// What is typed: words that all occur.
     q: String,
+    /// Only labels and values of this metric.
     metric: Option<String>,
+    /// The label whose values are completed.
     label: Option<String>,
+    /// Rows; 100 without.
     limit: Option<usize>,
+    /// Id of the Prometheus that is asked; without, the first that answers.
     source: Option<String>,
 }
 
@@ -121,9 +137,11 @@ pub async fn suggest(
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(extend("required" = ["query"]))]
 pub struct ExplainQuery {
+    /// PromQL.
     query: String,
 }
 
@@ -153,11 +171,15 @@ pub async fn alerts(
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(extend("required" = ["duration", "endtime"]))]
 pub struct StatisticQuery {
+    /// A Go duration such as 90s, 30m or 168h.
     duration: String,
+    #[schemars(with = "Timestamp")]
     endtime: String,
+    /// Pixels that it is drawn on: no finer samples are loaded.
     width: Option<u32>,
 }
 
@@ -173,7 +195,7 @@ pub async fn statistic(
     let duration = statistics::go_duration(&query.duration).ok_or_else(|| {
         Fault::bad_input("duration is a Go duration such as 90s, 30m or 168h; there are no days and weeks")
     })?;
-    let end = rp_base::Timestamp::parse(&query.endtime)
+    let end = Timestamp::parse(&query.endtime)
         .map_err(|_| Fault::bad_input("endtime is an RFC 3339 instant such as 2026-11-21T12:00:00Z"))?;
     let statistic = statistics::find(&kind).ok_or_else(|| {
         let names: Vec<&str> = statistics::ALL.iter().map(|one| one.name).collect();

@@ -13,6 +13,7 @@ use portal_session::user::CurrentUser;
 use rp_base::{Id, Timestamp};
 use rp_database::{Draft, Expect, StoreError};
 use rp_documents::{Collection, ResourceId, Role, SavedQuery, Side, Unknown};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::{Items, body, created, removed};
@@ -26,8 +27,9 @@ const BATCH: u32 = 500;
 const MOST_QUERY: usize = 64 * 1024;
 
 /// A saved query as scripts see it.
-#[derive(Debug, Serialize)]
-struct SavedQueryView {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "SavedQuery")]
+pub struct SavedQueryView {
     id: Id,
     name: String,
     query: String,
@@ -86,13 +88,22 @@ async fn all(state: &PortalState, partition: Option<&str>) -> Result<Vec<SavedQu
 }
 
 /// The body of a request to save a query.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
-struct SaveQueryRequest {
+#[schemars(
+    rename = "NewQuery",
+    extend("required" = ["name", "query"]),
+    example = serde_json::json!({"name": "Pods by phase", "query": "sum by (phase) (kube_pod_status_phase)", "shared": true})
+)]
+pub struct SaveQueryRequest {
     name: String,
+    /// PromQL.
     query: String,
+    /// Resource id of the cluster that it is about.
     cluster: Option<String>,
+    /// Seconds back; without, an instant query.
     range_secs: Option<u64>,
+    /// Others see it too.
     shared: bool,
 }
 

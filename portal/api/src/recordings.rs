@@ -4,11 +4,12 @@
 //! is audited durably before the first byte.
 
 use axum::body::Body;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use http::{HeaderValue, header};
+use portal_model::look::logs::on;
 use portal_model::recordings::{RecordingFilter, one, refusal};
 use portal_model::state::PortalState;
 use portal_session::fault::Fault;
@@ -17,13 +18,15 @@ use portal_session::user::CurrentUser;
 use rp_base::{Timestamp, chain};
 use rp_documents::Recording;
 use rp_recording::{Hit, ReadError, Reader, RecordingState as Running};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::answer::{Items, MOST};
+use crate::answer::{Items, MOST, Query};
 use crate::looks::attach;
 
-#[derive(Debug, Serialize)]
-struct RecordingView {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Recording")]
+pub struct RecordingView {
     id: String,
     kind: &'static str,
     state: &'static str,
@@ -46,7 +49,8 @@ struct RecordingView {
     hits: Vec<HitView>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "RecordingHit")]
 struct HitView {
     /// Milliseconds since the begin.
     at_ms: u64,
@@ -98,10 +102,11 @@ pub async fn get(
     json(&to_view(recording, Vec::new(), state.session.clock.now()))
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CastQuery {
     /// `1`: as a file.
+    #[schemars(with = "bool")]
     download: String,
 }
 
@@ -113,7 +118,7 @@ pub async fn cast(
     Query(how): Query<CastQuery>,
 ) -> Result<Response, Fault> {
     let recording = one(&state, &user, &id).await?;
-    let download = how.download == "1";
+    let download = on(&how.download);
     let verb = if download { "recording.download" } else { "recording.watch" };
     let promised = state.session.promise(&user.caller, verb, |entry| {
         entry.grant = Some(recording.grant.clone());

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Bytes;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::response::Response;
 use portal_model::grant_fields::{kinds, rights, words};
 use portal_model::state::PortalState;
@@ -16,31 +16,37 @@ use rp_access::{RobotRequest, RobotView};
 use rp_base::{Id, Timestamp};
 use rp_documents::grant::GrantState;
 use rp_documents::robot::Scope;
-use rp_documents::{ResourceId, Revocation, Rights, Robot};
+use rp_documents::{GrantKind, ResourceId, Revocation, Rights, Robot};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::answer::{Items, Owner, ReasonRequest, body, created};
+use crate::answer::{Items, Owner, Query, ReasonRequest, RevealedSecret, body, created};
 use crate::grants::{RevokedResponse, state_name};
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct RobotDetails {
     name: String,
     /// `"all"`, or `{"only": [resource ids]}`.
     clusters: Scope,
+    #[schemars(with = "Vec<GrantKind>")]
     kinds: Vec<&'static str>,
+    #[schemars(with = "Rights")]
     rights: &'static str,
     reason: String,
     created: Timestamp,
     created_by: Owner,
     not_after: Timestamp,
+    /// Living grants that it may hold at once.
     max_grants: usize,
+    #[schemars(extend("enum" = ["active", "expired", "revoked"]))]
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     revoked: Option<Revocation>,
 }
 
-#[derive(Serialize)]
-struct RobotRow {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Robot")]
+pub struct RobotRow {
     #[serde(flatten)]
     robot: RobotDetails,
     tokens: Vec<TokenView>,
@@ -50,11 +56,13 @@ struct RobotRow {
 }
 
 /// A token without its secret.
-#[derive(Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "RobotTokenState")]
 struct TokenView {
     id: Id,
     created: Timestamp,
     not_after: Timestamp,
+    #[schemars(extend("enum" = ["active", "expired", "revoked"]))]
     state: &'static str,
 }
 
@@ -102,34 +110,44 @@ pub async fn list(State(state): State<PortalState>) -> Result<Response, Fault> {
     json(&Items { items: views.iter().map(|view| row(view, now)).collect(), total: None, next: None })
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(example = serde_json::json!({
+    "name": "nightly", "clusters": "all", "kinds": ["kubeconfig"], "reason": "checks of every night", "life": 2_592_000
+}))]
 pub struct NewRobot {
     name: String,
     clusters: ScopeRequest,
+    #[schemars(with = "Vec<GrantKind>")]
     kinds: Vec<String>,
+    /// `read` without.
     #[serde(default)]
+    #[schemars(with = "Option<Rights>")]
     rights: Option<String>,
     reason: String,
     /// Seconds.
     #[serde(default)]
     life: Option<u64>,
+    /// Living grants that it may hold at once.
     #[serde(default)]
     max_grants: Option<usize>,
 }
 
-/// As [`Scope`], with ids that are still text.
-#[derive(Debug, Deserialize)]
+/// The clusters that it may ask for: `"all"`, or `{"only": [resource ids]}`.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "NewRobotScope")]
 enum ScopeRequest {
     All,
     Only(Vec<String>),
 }
 
-#[derive(Serialize)]
-struct RobotTokenResponse<'a> {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "RobotToken")]
+pub struct RobotTokenResponse<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     robot: Option<RobotDetails>,
-    token: &'a str,
+    /// In this answer only.
+    token: RevealedSecret<'a>,
     not_after: Timestamp,
 }
 
@@ -163,13 +181,14 @@ pub async fn create(
     let (robot, issued) = made.map_err(|error| refusals::robot(&error))?;
     created(&RobotTokenResponse {
         robot: Some(details(&robot, state.session.clock.now())),
-        token: issued.token.expose(),
+        token: RevealedSecret::new(issued.token.expose().as_str()),
         not_after: issued.grant.not_after,
     })
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(example = serde_json::json!({"overlap": 600}))]
 pub struct RotateRequest {
     /// Seconds that older tokens go on to work.
     overlap: Option<u64>,
@@ -188,7 +207,11 @@ pub async fn rotate(
     let overlap = Duration::from_secs(asked.overlap.unwrap_or(0));
     let rotated = state.session.access.rotate_robot(&user.caller, &name, overlap).await;
     let issued = rotated.map_err(|error| refusals::robot(&error))?;
-    json(&RobotTokenResponse { robot: None, token: issued.token.expose(), not_after: issued.grant.not_after })
+    json(&RobotTokenResponse {
+        robot: None,
+        token: RevealedSecret::new(issued.token.expose().as_str()),
+        not_after: issued.grant.not_after,
+    })
 }
 
 /// Revokes a robot and all its tokens.

@@ -1,7 +1,7 @@
 //! `GET /api/v1/clusters{RES}/machines/{name}/serial` and `…/screenshot`: a machine's console and screen, for scripts.
 
 use axum::body::Body;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, header};
 use portal_model::look::logs;
@@ -10,16 +10,18 @@ use portal_model::state::PortalState;
 use portal_session::fault::Fault;
 use portal_session::json::json;
 use portal_session::user::CurrentUser;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use web::SerialQuery;
 
+use crate::answer::Query;
 use crate::looks::{attach, enter, entry};
 
 /// A cluster, then a machine.
 type MachinePath = Path<(String, String, String, String)>;
 
 /// The query of a console request.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SerialLogQuery {
     #[serde(flatten)]
@@ -29,23 +31,28 @@ pub struct SerialLogQuery {
 }
 
 /// Form of the response, and the reason for the access.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SerialOptions {
     /// `text`: the lines and nothing else, all that were read.
     #[serde(rename = "as")]
     form: String,
-    /// `1`: as a file.
+    /// `1`: with `as=text`, as a file.
+    #[schemars(with = "bool")]
     download: String,
-    /// Why, where a header cannot be sent.
+    /// Why you look; or the header X-Aro-Reason.
     reason: String,
+    /// Ticket or incident; or the header X-Aro-Ticket.
     ticket: String,
 }
 
-#[derive(Debug, Serialize)]
-struct SerialResponse<'a> {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "SerialConsole")]
+pub struct SerialResponse<'a> {
     machine: &'a str,
+    /// Bytes of the whole log.
     size: u64,
+    /// Its beginning was not read.
     cut: bool,
     #[serde(flatten)]
     part: ConsoleLines,

@@ -16,14 +16,16 @@ use proxy::ssh::machines::MachineRoute;
 use rp_base::{Timestamp, chain};
 use rp_documents::HostKey;
 use rp_documents::host_key::HostKeySource;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::{Items, body};
 use crate::cluster_objects::known_cluster;
 use crate::prom::ClusterPath;
 
-#[derive(Serialize)]
-struct BastionView<'a> {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "SshBastion")]
+pub struct BastionView<'a> {
     host: &'a str,
     port: u16,
     /// The caller's SSH user.
@@ -42,13 +44,15 @@ pub async fn bastion(State(state): State<PortalState>, user: CurrentUser) -> Res
     })
 }
 
-#[derive(Serialize)]
-struct MachineView<'a> {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "SshMachine")]
+pub struct MachineView<'a> {
     name: &'a str,
     uid: &'a str,
     control_plane: bool,
     ready: bool,
-    /// `master`, `through` or `direct`.
+    /// The way to it.
+    #[schemars(extend("enum" = ["master", "through", "direct"]))]
     way: &'static str,
     /// Number of the balancer's pool, of masters.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,11 +78,14 @@ pub async fn machines(State(state): State<PortalState>, Path(path): ClusterPath)
     json(&Items { total: Some(items.len()), items, next: None })
 }
 
-#[derive(Serialize)]
-struct HostKeyView {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "HostKey")]
+pub struct HostKeyView {
     machine: String,
     uid: String,
     keys: Vec<String>,
+    /// Who said that they are its keys.
+    #[schemars(extend("enum" = ["cluster", "import", "person"]))]
     learned: &'static str,
     at: Timestamp,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,7 +94,8 @@ struct HostKeyView {
     refused: Option<RefusedKeyView>,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "RefusedHostKey")]
 struct RefusedKeyView {
     at: Timestamp,
     key: String,
@@ -139,15 +147,21 @@ pub async fn trust_key(
     json(&HostKeyView::from(now_known))
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
-struct CertificateRequest {
+#[schemars(
+    rename = "SshCertificateRequest",
+    extend("required" = ["public_key"]),
+    example = serde_json::json!({"public_key": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGk7Yk0u1Z5d0m3fJmC1mVYt3m0JmTqJmN2wq8m1yQbC"})
+)]
+pub struct CertificateRequest {
     /// One line of OpenSSH: type and base64.
     public_key: String,
 }
 
-#[derive(Serialize)]
-struct CertificateResponse<'a> {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "SshCertificate")]
+pub struct CertificateResponse<'a> {
     certificate: String,
     /// The SSH user to sign in as: the machine, or the caller's where the grant names it.
     user: &'a str,

@@ -7,14 +7,16 @@ use portal_session::fault::Fault;
 use portal_session::json::json;
 use proxy::terminal::OpenTerminal;
 use rp_base::{Id, Timestamp};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::answer::Items;
 use crate::cluster_objects::known_cluster;
 use crate::prom::ClusterPath;
 
-#[derive(Serialize)]
-struct TerminalView {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "OpenTerminal")]
+pub struct TerminalView {
     id: Id,
     grant: Id,
     /// The person who types.

@@ -14,12 +14,15 @@ use rp_base::chain;
 use rp_database::Typed;
 use rp_documents::cluster::ClusterSecret;
 use rp_documents::{ClusterDocument, ResourceId, Rights, Side};
+use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::answer::RevealedSecret;
 use crate::prom::{ClusterPath, cluster};
 
-#[derive(Serialize)]
-struct TunnelView {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "TunnelOffer")]
+pub struct TunnelView {
     /// Address of the web console; empty when there is none.
     console: String,
     /// What a grant names when nothing is asked for.
@@ -54,10 +57,12 @@ fn console_of(offer: &Offer) -> Option<Destination> {
     Destination::new(url.host_str()?, url.port_or_known_default()?).ok()
 }
 
-#[derive(Serialize)]
-struct Credentials {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ClusterCredentials")]
+pub struct Credentials {
     username: &'static str,
-    password: String,
+    password: RevealedSecret<'static>,
+    /// Address of the web console; empty when there is none.
     console: String,
 }
 
@@ -88,7 +93,8 @@ pub async fn credentials(
         "kubeadmin".clone_into(&mut entry.name);
     });
     noted.await.map_err(|error| Fault::audit(&error))?;
-    let mut response = json(&Credentials { username: "kubeadmin", password, console })?;
+    let mut response =
+        json(&Credentials { username: "kubeadmin", password: RevealedSecret::new(password), console })?;
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok(response)
 }

@@ -11,6 +11,7 @@ use portal_session::json::json;
 use portal_session::user::CurrentUser;
 use rp_base::{Id, Timestamp};
 use rp_documents::SavedView;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::answer::{Items, body, created, removed};
@@ -18,8 +19,9 @@ use crate::answer::{Items, body, created, removed};
 const MOST_SHOWN: usize = 500;
 
 /// A kept view as scripts see it.
-#[derive(Debug, Serialize)]
-struct SavedViewResponse {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "SavedView")]
+pub struct SavedViewResponse {
     id: Id,
     name: String,
     /// The query string of the list, without `?`.

@@ -7,6 +7,7 @@ use axum::response::Response;
 use http::{HeaderValue, header};
 use portal_session::fault::Fault;
 use rp_base::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 use web::ListQuery;
 
@@ -28,15 +29,23 @@ pub fn bad_place(_: BadCursor) -> Fault {
         .link("First page", "/")
 }
 
-#[derive(Debug, Serialize)]
+/// A cluster as the list has it.
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Cluster")]
 pub struct ClusterView {
     name: String,
     resource_id: String,
     subscription: String,
     resource_group: String,
     region: String,
+    #[schemars(extend("enum" = ["aro", "imported"]))]
     source: &'static str,
+    /// The worst that is known.
+    #[schemars(extend("enum" = [
+        "healthy", "succeeded", "degraded", "failed", "noanswer", "creating", "updating", "adminupdating", "deleting",
+        "canceled", "maintenance", "imported", "unknown"
+    ]))]
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     since: Option<Timestamp>,
@@ -46,7 +55,9 @@ pub struct ClusterView {
     maintenance_state: String,
     version: String,
     updating_to: String,
+    #[schemars(extend("enum" = ["ok", "degraded", "no answer", "unknown"]))]
     health: &'static str,
+    /// What is wrong, as a sentence; empty when nothing is.
     wrong: String,
     operators_degraded: Vec<String>,
     alerts: Vec<String>,
@@ -64,7 +75,7 @@ pub struct ClusterView {
     last_modified: Option<Timestamp>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct LastCheck {
     at: Timestamp,
@@ -72,7 +83,7 @@ struct LastCheck {
     failed: Vec<FailedPart>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct FailedPart {
     name: String,
     error: String,

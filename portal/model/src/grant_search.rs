@@ -17,13 +17,25 @@ const MOST_KNOWN: usize = 500;
 /// Which grant states to list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum GrantStateFilter {
+    /// Those that open something now: a shell whose elevation is over is not among them.
     Active,
     Expired,
     Revoked,
-    /// Expired or revoked.
+    /// Expired, revoked, or opening nothing any more for another reason.
     Ended,
     #[default]
     Any,
+}
+
+impl GrantStateFilter {
+    /// What the state of the document does not tell: what a grant opens depends on what its owner holds now.
+    fn takes(self, view: &GrantView) -> bool {
+        match self {
+            Self::Active => view.is_effective(),
+            Self::Ended => !view.is_effective(),
+            Self::Expired | Self::Revoked | Self::Any => true,
+        }
+    }
 }
 
 /// The conditions of a search for grants.
@@ -59,8 +71,7 @@ impl Search {
             page.next = found.next;
             page.items.extend(found.items.into_iter().filter(|view| {
                 let named = |part: &String| view.grant.owner.name.to_lowercase().contains(part);
-                let ended = view.state != GrantState::Active;
-                part_of_name.as_ref().is_none_or(named) && (self.wanted != GrantStateFilter::Ended || ended)
+                part_of_name.as_ref().is_none_or(named) && self.wanted.takes(view)
             }));
             if page.next.is_none() || page.items.len() >= self.limit {
                 break;

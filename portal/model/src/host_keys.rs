@@ -7,15 +7,22 @@ use portal_session::user::CurrentUser;
 use proxy::ssh::host_keys::TrustError;
 use rp_base::text::clean;
 use rp_documents::{HostKey, ResourceId, Side};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::state::PortalState;
 
 /// Which key is trusted: the one that the machine showed last, by its fingerprint.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(
+    extend("required" = ["uid", "fingerprint"]),
+    example = serde_json::json!({"uid": "0b7c1f6e-4c8e-4a36-8a55-6f3d9c1e7a20", "fingerprint": "SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU"})
+)]
 pub struct TrustKeyRequest {
+    /// The machine's, as the list of host keys has it.
     pub uid: String,
+    /// Of the key that the machine showed.
     pub fingerprint: String,
 }
 

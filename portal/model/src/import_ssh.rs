@@ -12,6 +12,7 @@ use rp_base::{Secret, chain};
 use rp_documents::{ImportedMachine, ImportedSsh};
 use rp_net::{Networks, SshKey, SshTarget};
 use rp_seal::Keyring;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Machines of one import.
@@ -24,7 +25,7 @@ const MOST_NAME: usize = 253;
 const PORT: u16 = 22;
 
 /// The SSH section of an import request.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ImportSshRequest {
     user: String,
@@ -33,7 +34,7 @@ pub struct ImportSshRequest {
     machines: Vec<ImportMachineRequest>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ImportMachineRequest {
     name: String,

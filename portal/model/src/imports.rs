@@ -12,6 +12,7 @@ use rp_database::{Expect, StoreError, Typed};
 use rp_documents::imported::CredentialKind;
 use rp_documents::{ImportedCluster, ResourceId, Side, Unknown};
 use rp_kube::{ImportPlan, ImportedCredential};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use url::{Host, Url};
 
@@ -25,10 +26,15 @@ const MOST: u64 = 10_000;
 const HTTPS: u16 = 443;
 
 /// The body of an import request.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(example = serde_json::json!({
+    "name": "lab-01", "kubeconfig": "apiVersion: v1\nkind: Config\n", "as_groups": ["cluster-admins"]
+}))]
 pub struct ImportRequest {
     pub name: String,
+    /// A kubeconfig in YAML, with the credential in it; 1 MiB at most.
     pub kubeconfig: Secret<String>,
+    /// The context that is taken; without, the current one.
     #[serde(default)]
     pub context: Option<String>,
     /// Groups to impersonate for a person with more than read rights.

@@ -8,6 +8,7 @@ use portal_session::user::CurrentUser;
 use rp_base::chain;
 use rp_documents::{Recording, Role, Side};
 use rp_recording::{Hit, ReadError, RecordingQuery, SearchQuery};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::named_cluster::cluster;
@@ -22,7 +23,7 @@ const SEARCHED: usize = 500;
 const MOST_TEXT: usize = 200;
 
 /// The filter of a list of recordings.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct RecordingFilter {
     /// A part of a person's name; auditors only.
@@ -31,11 +32,15 @@ pub struct RecordingFilter {
     pub cluster: String,
     /// Id of a grant that sessions were opened with.
     pub grant: String,
+    /// Begun at or after: RFC 3339 or a day.
     pub from: String,
+    /// Begun before; a day is taken whole.
     pub to: String,
-    /// Text that was shown.
+    /// Text that was shown; the answer has the lines.
     pub q: String,
+    /// Rows, 1 to 500; 100 without.
     pub limit: Option<usize>,
+    /// Where the answer before ended.
     #[serde(rename = "continue")]
     pub next: String,
 }

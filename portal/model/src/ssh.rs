@@ -36,11 +36,11 @@ pub enum MachineNameError {
 
 /// Why a port cannot be forwarded to what was named.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PlacesError {
+pub enum DestinationsError {
     #[error("At most {MOST_DESTINATIONS} places.")]
     TooMany,
     #[error("{0} is no host:port.")]
-    NoPlace(String),
+    Malformed(String),
 }
 
 /// The way to machines; the wiring passes it in.
@@ -138,15 +138,15 @@ pub fn user(user: &CurrentUser) -> Result<&str, Fault> {
 ///
 /// # Errors
 /// The first that is none, or there are too many.
-pub fn destinations(words: &[String]) -> Result<Vec<String>, PlacesError> {
+pub fn destinations(words: &[String]) -> Result<Vec<String>, DestinationsError> {
     if words.len() > MOST_DESTINATIONS {
-        return Err(PlacesError::TooMany);
+        return Err(DestinationsError::TooMany);
     }
     words.iter().map(|word| destination(word)).collect()
 }
 
-fn destination(word: &str) -> Result<String, PlacesError> {
-    let wrong = || PlacesError::NoPlace(clean(word, 80));
+fn destination(word: &str) -> Result<String, DestinationsError> {
+    let wrong = || DestinationsError::Malformed(clean(word, 80));
     let (host, port) = word.rsplit_once(':').ok_or_else(wrong)?;
     let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
     let sound = match bare {

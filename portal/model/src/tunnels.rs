@@ -5,6 +5,7 @@ use portal_session::fault::Fault;
 use proxy::tunnel_endpoint::{Destination, DestinationError};
 use rp_base::chain;
 use rp_documents::{ImportedTunnel, ResourceId, Side};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::state::PortalState;
@@ -83,7 +84,7 @@ pub enum ImportTunnelError {
 }
 
 /// What an import may say about tunnels.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ImportTunnelRequest {
     destinations: Vec<String>,

@@ -7,6 +7,7 @@ use portal_session::user::CurrentUser;
 use rp_base::Id;
 use rp_database::{Draft, Expect, StoreError};
 use rp_documents::{Collection, Role, SavedView, Side, Unknown};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use web::ListQuery;
 
@@ -20,11 +21,18 @@ const MOST_OWN: usize = 100;
 const MOST_QUERY: usize = 8 * 1024;
 
 /// The body of a request to save a view.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(
+    rename = "NewView",
+    extend("required" = ["name", "query"]),
+    example = serde_json::json!({"name": "Old and failed", "query": "state=failed&version=<4.16", "shared": true})
+)]
 pub struct SaveViewRequest {
     pub name: String,
+    /// Query string of the list, without `?`.
     pub query: String,
+    /// Others see it too.
     pub shared: bool,
 }
 

@@ -21,7 +21,7 @@ use web::{AccessPage, GrantPage, GrantQuery, Link, NavItem, Section, StreamRow};
 
 use crate::answer::{PAGE, answer, unchanged};
 use crate::frame::frame;
-use crate::seen::{SeenQuery, seen_at};
+use crate::poll::{PollQuery, poll_address};
 use crate::{elevations, rows};
 
 /// Ended grants beside the living ones.
@@ -47,7 +47,7 @@ pub async fn page(
     let mut page = AccessPage { frame, query, ..AccessPage::default() };
     match fill(&state, &user, &mut page, everybody).await {
         Ok(digest) if context.wants == ResponseKind::Fragment && digest == seen => return Ok(unchanged()),
-        Ok(digest) => page.live = seen_at(&page.query.href(), &digest),
+        Ok(digest) => page.live = poll_address(&page.query.href(), &digest),
         Err(fault) if fault.status.is_server_error() => page.failure = Some(fault.failure(&page.frame)),
         Err(fault) => return Err(fault),
     }
@@ -147,7 +147,7 @@ pub async fn detail(
     Ctx(context): Ctx,
     user: CurrentUser,
     Path(id): Path<String>,
-    Query(query): Query<SeenQuery>,
+    Query(query): Query<PollQuery>,
 ) -> Result<Response, Fault> {
     let id = parse(&id)?;
     let view = state.session.access.get(&user.caller, &id).await.map_err(|error| refusals::access(&error))?;
@@ -173,7 +173,8 @@ fn shown(
 ) -> GrantPage {
     let grant = &view.grant;
     let row = rows::grant_row(view, user);
-    let live = if view.state == GrantState::Active { seen_at(&row.path(), digest) } else { String::new() };
+    let live =
+        if view.state == GrantState::Active { poll_address(&row.path(), digest) } else { String::new() };
     let now = state.session.clock.now();
     GrantPage {
         subject: grant.owner.sub.clone(),

@@ -97,10 +97,11 @@ async fn grants(
     };
     match state.session.access.list(&filter).await {
         Ok(page) => {
-            let (active, ended): (Vec<GrantView>, Vec<GrantView>) =
-                page.items.into_iter().filter(|view| view.grant.kind != GrantKind::Cli).partition(|view| {
-                    view.grant.state(state.session.clock.now()) == rp_documents::grant::GrantState::Active
-                });
+            let (active, ended): (Vec<GrantView>, Vec<GrantView>) = page
+                .items
+                .into_iter()
+                .filter(|view| view.grant.kind != GrantKind::Cli)
+                .partition(GrantView::is_effective);
             (section(&active, user), section(&ended, user))
         }
         Err(error) => {

@@ -79,11 +79,11 @@ fn state<T>(slice: &Slice<T>, base: &str) -> ObservationState {
 }
 
 /// Without a request id, because the same panel is sent to several viewers repeatedly.
-fn unreachable(why: &str, base: &str) -> Failure {
+fn unreachable(answer: &str, base: &str) -> Failure {
     Failure {
         status: 502,
         what: "The cluster did not answer".to_owned(),
-        why: format!("{why} It is asked again by itself."),
+        why: format!("{answer} It is asked again by itself."),
         side: Side::Cluster,
         actions: vec![Link::new("Try again", format!("{base}/overview?wait=1"))],
         request_id: String::new(),

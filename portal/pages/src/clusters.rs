@@ -15,12 +15,12 @@ use portal_session::return_path::return_path;
 use portal_session::user::CurrentUser;
 use rp_base::Timestamp;
 use rp_documents::SavedView;
-use serde::Deserialize;
 use url::form_urlencoded;
 use web::{ClustersPage, Column, Link, ListQuery, NavItem, PageFragment, SavedLink};
 
 use crate::answer::{PAGE, answer, see_other, unchanged};
 use crate::frame::frame;
+use crate::poll::PollQuery;
 use crate::rows;
 
 /// The columns that a person has chosen, by their browser.
@@ -30,20 +30,13 @@ const TABS: usize = 12;
 /// Clusters that can be chosen at once: those of one page.
 const MOST_CHOSEN: usize = 200;
 
-/// The state of the fleet that the client already has.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct SeenQuery {
-    seen: String,
-}
-
 /// The list, or straight to the cluster when its resource id or address was pasted.
 pub async fn page(
     State(state): State<PortalState>,
     Ctx(context): Ctx,
     user: CurrentUser,
     Query(query): Query<ListQuery>,
-    Query(seen): Query<SeenQuery>,
+    Query(seen): Query<PollQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Fault> {
     let snapshot = state.model.index.snapshot();

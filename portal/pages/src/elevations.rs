@@ -18,8 +18,8 @@ use web::{ElevationRow, ElevationsPage, Link, NavItem};
 use crate::answer::html;
 use crate::answer::{answer, unchanged};
 use crate::frame::frame;
+use crate::poll::{PollQuery, poll_address};
 use crate::rows;
-use crate::seen::{SeenQuery, seen_at};
 
 pub const HOME: &str = "/elevations";
 /// Rows of each list.
@@ -79,7 +79,7 @@ pub async fn page(
     State(state): State<PortalState>,
     Ctx(context): Ctx,
     user: CurrentUser,
-    Query(query): Query<SeenQuery>,
+    Query(query): Query<PollQuery>,
 ) -> Result<Response, Fault> {
     let mut frame = frame(&state, &context);
     frame.place = NavItem::Elevations;
@@ -88,7 +88,7 @@ pub async fn page(
         Ok(digest) if context.wants == ResponseKind::Fragment && digest == query.seen => {
             return Ok(unchanged());
         }
-        Ok(digest) => page.live = seen_at(HOME, &digest),
+        Ok(digest) => page.live = poll_address(HOME, &digest),
         Err(fault) => page.failure = Some(fault.failure(&page.frame)),
     }
     let mut response = answer(&context, StatusCode::OK, &page)?;
@@ -137,7 +137,7 @@ async fn fill(state: &PortalState, user: &CurrentUser, page: &mut ElevationsPage
 pub async fn banner(
     State(state): State<PortalState>,
     Ctx(context): Ctx,
-    Query(query): Query<SeenQuery>,
+    Query(query): Query<PollQuery>,
 ) -> Result<Response, Fault> {
     let frame = frame(&state, &context);
     if frame.elevated() == query.seen {

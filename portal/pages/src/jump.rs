@@ -11,6 +11,7 @@ use portal_session::context::Ctx;
 use portal_session::fault::Fault;
 use portal_session::user::CurrentUser;
 use rp_documents::{ResourceId, Role};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use web::{JumpGroup, JumpItem, JumpPage, Link, ListQuery, Tab};
 
@@ -27,9 +28,10 @@ const WORDS: usize = 8;
 const MOST_TEXT: usize = 500;
 
 /// What is asked.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct JumpQuery {
+    /// Letters of a cluster, a page, an action.
     q: String,
     /// Path of the page that asks: its cluster comes first.
     from: String,
@@ -56,18 +58,21 @@ fn elsewhere(region: &portal_session::site::Link, q: &str) -> Link {
     Link::new(&region.text, format!("{base}/{query}"))
 }
 
-#[derive(Serialize)]
-struct JumpResponse {
+/// Places to go, as the palette shows them.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct JumpResponse {
     groups: Vec<GroupView>,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "JumpGroup")]
 struct GroupView {
     words: &'static str,
     items: Vec<ItemView>,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "JumpItem")]
 struct ItemView {
     text: String,
     note: String,

@@ -109,11 +109,11 @@ fn bad_token(frame: web::Frame, back: &str) -> SoloPage {
     SoloPage::failure(frame, failure)
 }
 
-fn bad_identity(frame: web::Frame, why: &str) -> SoloPage {
+fn bad_identity(frame: web::Frame, problem: &str) -> SoloPage {
     let failure = web::Failure {
         status: 403,
         what: "The sign-in service's name for you cannot be used".to_owned(),
-        why: format!("Clusters would know you by it: {why}. Nobody was signed in."),
+        why: format!("Clusters would know you by it: {problem}. Nobody was signed in."),
         side: web::Side::Us,
         actions: Vec::new(),
         request_id: frame.request_id.clone(),

@@ -65,9 +65,15 @@ pub(crate) fn grant_row(view: &GrantView, user: &CurrentUser) -> GrantRow {
             by: if revoked.by == user.caller.person.name { "you".to_owned() } else { revoked.by.clone() },
             why: revoked.why.clone().unwrap_or_default(),
         },
-        (GrantState::Active, _) => web::GrantState::Active,
-        (GrantState::Expired | GrantState::Revoked, _) => web::GrantState::Expired,
+        (GrantState::Active, _) if view.is_effective() => web::GrantState::Active,
+        (GrantState::Active | GrantState::Expired | GrantState::Revoked, _) => web::GrantState::Expired,
     };
+    // A shell ends with its elevation, before its own end.
+    let over = view
+        .elevation
+        .as_deref()
+        .filter(|_| view.ended.is_some())
+        .and_then(|elevation| elevation.ended.as_ref().map(|ended| ended.at).or(elevation.not_after));
     GrantRow {
         id: grant.id.to_string(),
         kind: kind(grant.kind),
@@ -75,12 +81,11 @@ pub(crate) fn grant_row(view: &GrantView, user: &CurrentUser) -> GrantRow {
         machine: String::new(),
         owner: grant.owner.name.clone(),
         rights: rights(grant.rights),
-        fell_to: (view.state == GrantState::Active && view.rights < grant.rights)
-            .then(|| rights(view.rights)),
+        fell_to: (view.is_effective() && view.rights < grant.rights).then(|| rights(view.rights)),
         reason: grant.reason.clone(),
         ticket: grant.ticket.clone().unwrap_or_default(),
         created: grant.created.seconds(),
-        ends: grant.not_after.seconds(),
+        ends: over.map_or(grant.not_after, |over| over.min(grant.not_after)).seconds(),
         last_used: view.last_used.map(Timestamp::seconds),
         streams: u64::try_from(view.streams).unwrap_or(0),
         may_extend: state == web::GrantState::Active

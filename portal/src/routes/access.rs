@@ -1,87 +1,105 @@
 //! Grants, SSH and elevations, by JSON.
 
 use portal_api as api;
+use portal_api::answer::{Items, ReasonRequest};
+use portal_api::elevations::ElevationView;
+use portal_model::host_keys::TrustKeyRequest;
 
-use super::{ADMIN, APPROVER, ELEVATED, LIST, SRE, VIEWER};
+use super::{ADMIN, APPROVER, ELEVATED, SRE, VIEWER};
 use crate::route::AuditClass::{self, Change, Read};
 use crate::route::{Route, delete, get, json, post};
 
 pub(super) static ROWS: &[Route] = &[
     get("/api/v1/grants", VIEWER, AuditClass::None, handler!(api::grants::list))
-        .doc("V1Grants", "grants", "Grants, newest first")
-        .answers(json("List"))
-        .query(LIST),
+        .doc("listGrants", "grants", "Grants, newest first")
+        .query::<api::grants::GrantsQuery>()
+        .answers(json::<Items<api::grants::GrantRow>>()),
     post("/api/v1/grants", SRE, Change("grant.issue"), handler!(api::grants::create))
-        .doc("V1GrantNew", "grants", "Take access to a cluster")
-        .answers(json("Object")),
+        .doc("createGrant", "grants", "Take access to a cluster")
+        .takes::<api::grants::NewGrant>()
+        .answers(json::<api::grants::IssueGrantResponse<'_>>()),
     get("/api/v1/grants/{id}", VIEWER, AuditClass::None, handler!(api::grants::get))
-        .doc("V1Grant", "grants", "One grant with its streams")
-        .answers(json("Object")),
+        .doc("getGrant", "grants", "One grant with its streams")
+        .answers(json::<api::grants::GrantDetail>()),
     delete("/api/v1/grants/{id}", VIEWER, Change("grant.revoke"), handler!(api::grants::revoke))
-        .doc("V1GrantRevoke", "grants", "End a grant")
-        .answers(json("Object")),
+        .doc("revokeGrant", "grants", "End a grant")
+        .query::<ReasonRequest>()
+        .answers(json::<api::grants::GrantRow>()),
     post("/api/v1/grants/{id}/extend", VIEWER, Change("grant.extend"), handler!(api::grants::extend))
-        .doc("V1GrantExtend", "grants", "Move a grant's end")
-        .answers(json("Object")),
+        .doc("extendGrant", "grants", "Move a grant's end")
+        .takes::<api::grants::ExtendRequest>()
+        .answers(json::<api::grants::GrantSummary>()),
     post("/api/v1/grants/{id}/token", VIEWER, Change("grant.renew"), handler!(api::grants::token))
-        .doc("V1GrantToken", "grants", "A token of minutes under a grant")
-        .answers(json("Object")),
+        .doc("renewGrantToken", "grants", "A token of minutes under a grant")
+        .takes_nothing()
+        .answers(json::<api::grants::GrantTokenResponse<'_>>()),
     post(
         "/api/v1/grants/{id}/ssh-certificate",
         VIEWER,
         Change("grant.certificate"),
         handler!(api::ssh::certificate),
     )
-    .doc("V1SshCertificate", "grants", "A certificate of one's own SSH key, for minutes, under an SSH grant")
-    .answers(json("Object")),
+    .doc(
+        "createSshCertificate",
+        "grants",
+        "A certificate of one's own SSH key, for minutes, under an SSH grant",
+    )
+    .takes::<api::ssh::CertificateRequest>()
+    .answers(json::<api::ssh::CertificateResponse<'_>>()),
     get("/api/v1/ssh", VIEWER, AuditClass::None, handler!(api::ssh::bastion))
-        .doc("V1SshDoor", "service", "Where the SSH server is, and its host keys")
-        .answers(json("Object")),
+        .doc("getSshServer", "service", "Where the SSH server is, and its host keys")
+        .answers(json::<api::ssh::BastionView<'_>>()),
     get(v1!("/ssh/machines"), SRE, Read("cluster.view"), handler!(api::ssh::machines))
-        .doc("V1SshMachines", "objects", "Machines that can be signed in to, and the way to each")
-        .answers(json("List")),
+        .doc("listSshMachines", "objects", "Machines that can be signed in to, and the way to each")
+        .answers(json::<Items<api::ssh::MachineView<'_>>>()),
     get(v1!("/terminals"), SRE, Read("cluster.view"), handler!(api::terminals::list))
-        .doc("V1Terminals", "objects", "Terminals of people in it that one may look on at")
-        .answers(json("List")),
+        .doc("listTerminals", "objects", "Terminals of people in it that one may look on at")
+        .answers(json::<Items<api::terminals::TerminalView>>()),
     get(v1!("/host-keys"), SRE, Read("cluster.view"), handler!(api::ssh::host_keys))
-        .doc("V1HostKeys", "objects", "Host keys of its machines that are known, and that were refused")
-        .answers(json("List")),
+        .doc("listHostKeys", "objects", "Host keys of its machines that are known, and that were refused")
+        .answers(json::<Items<api::ssh::HostKeyView>>()),
     post(v1!("/host-keys/trust"), ADMIN, Change("host-key.trust"), handler!(api::ssh::trust_key))
-        .doc("V1HostKeyTrust", "objects", "Trust the host key that a machine showed last")
-        .answers(json("Object")),
+        .doc("trustHostKey", "objects", "Trust the host key that a machine showed last")
+        .takes::<TrustKeyRequest>()
+        .answers(json::<api::ssh::HostKeyView>()),
     // One's own: anybody; a cluster's and everybody's: admins, decided by the handler.
     post("/api/v1/grants/revoke", VIEWER, Change("grant.revoke"), handler!(api::grants::revoke_all))
-        .doc("V1GrantsRevoke", "grants", "End many grants")
-        .answers(json("Object")),
+        .doc("revokeGrants", "grants", "End many grants")
+        .takes::<api::grants::RevokeAllRequest>()
+        .answers(json::<api::grants::RevokedResponse>()),
     get("/api/v1/elevations", VIEWER, AuditClass::None, handler!(api::elevations::list))
-        .doc("V1Elevations", "elevations", "Elevations, newest first")
-        .answers(json("List"))
-        .query(LIST),
+        .doc("listElevations", "elevations", "Elevations, newest first")
+        .query::<api::elevations::ElevationsQuery>()
+        .answers(json::<Items<ElevationView>>()),
     post("/api/v1/elevations", ELEVATED, Change("elevation.request"), handler!(api::elevations::create))
-        .doc("V1ElevationNew", "elevations", "Ask for more rights")
-        .answers(json("Object")),
+        .doc("requestElevation", "elevations", "Ask for more rights")
+        .takes::<api::elevations::NewElevation>()
+        .answers(json::<ElevationView>()),
     get("/api/v1/elevations/{id}", VIEWER, AuditClass::None, handler!(api::elevations::get))
-        .doc("V1Elevation", "elevations", "One elevation")
-        .answers(json("Object")),
+        .doc("getElevation", "elevations", "One elevation")
+        .answers(json::<ElevationView>()),
     post(
         "/api/v1/elevations/{id}/approve",
         APPROVER,
         Change("elevation.approve"),
         handler!(api::elevations::approve),
     )
-    .doc("V1ElevationApprove", "elevations", "Approve")
-    .answers(json("Object")),
+    .doc("approveElevation", "elevations", "Approve")
+    .takes::<ReasonRequest>()
+    .answers(json::<ElevationView>()),
     post(
         "/api/v1/elevations/{id}/refuse",
         APPROVER,
         Change("elevation.refuse"),
         handler!(api::elevations::refuse),
     )
-    .doc("V1ElevationRefuse", "elevations", "Refuse")
-    .answers(json("Object")),
+    .doc("refuseElevation", "elevations", "Refuse")
+    .takes::<ReasonRequest>()
+    .answers(json::<ElevationView>()),
     post("/api/v1/elevations/{id}/end", VIEWER, Change("elevation.end"), handler!(api::elevations::end))
-        .doc("V1ElevationEnd", "elevations", "End an elevation")
-        .answers(json("Object")),
+        .doc("endElevation", "elevations", "End an elevation")
+        .takes::<ReasonRequest>()
+        .answers(json::<ElevationView>()),
     // Approvers and auditors, decided by the handler.
     post(
         "/api/v1/elevations/{id}/review",
@@ -89,6 +107,7 @@ pub(super) static ROWS: &[Route] = &[
         Change("elevation.review"),
         handler!(api::elevations::review),
     )
-    .doc("V1ElevationReview", "elevations", "Review a break-glass")
-    .answers(json("Object")),
+    .doc("reviewElevation", "elevations", "Review a break-glass")
+    .takes::<api::elevations::ReviewRequest>()
+    .answers(json::<ElevationView>()),
 ];

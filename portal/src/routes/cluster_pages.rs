@@ -2,6 +2,7 @@
 
 use portal_api as api;
 use portal_pages as pages;
+use serde_json::{Map, Value};
 
 use super::{ADMIN, AUDITOR, SRE, VIEWER};
 use crate::route::AuditClass::{self, Change, Read};
@@ -60,56 +61,30 @@ pub(super) static ROWS: &[Route] = &[
     post(res!("/look"), SRE, Change("grant.issue"), handler!(pages::look::give)),
     // Robots have scopes instead of the role: giving the access decides. What is read writes its own entries.
     get(v1!("/pods/{namespace}/{item}/log"), VIEWER, AuditClass::None, handler!(api::looks::log))
-        .doc("V1Log", "objects", "The log of a container")
-        .answers(content("text/plain"))
-        .query(&[
-            ("container", "Which container, where there are several"),
-            ("follow", "1: go on with what is written next"),
-            ("previous", "1: of the container before its last restart"),
-            ("tail", "Lines from the end"),
-            ("since", "Not older than so long, e.g. 5m"),
-            ("timestamps", "1: with the instant of each line"),
-            ("colour", "0: without colours"),
-            (
-                "reason",
-                "Why you look, where you hold no access to the cluster yet; or the header X-Aro-Reason",
-            ),
-            ("ticket", "Ticket or incident; or the header X-Aro-Ticket"),
-        ]),
+        .doc("getPodLog", "objects", "The log of a container")
+        .query::<api::looks::PodLogQuery>()
+        .answers(content("text/plain")),
     get(v1!("/machines/{item}/serial"), SRE, AuditClass::None, handler!(api::serial::serial))
-        .doc("V1Serial", "objects", "The end of a machine's serial console, secrets redacted")
-        .answers(json("Object"))
-        .query(&[
-            ("q", "Only lines with this text, in any case of letters"),
-            ("before", "Only lines before this one: `older` of the answer before"),
-            ("after", "Only lines after this one: `newer` of the answer before"),
-            ("lines", "Lines at most, 1 to 5000; 500 without"),
-            ("as", "text: all lines that were read, as text"),
-            ("download", "1: with as=text, as a file"),
-            ("reason", "Why you look; or the header X-Aro-Reason"),
-            ("ticket", "Ticket or incident; or the header X-Aro-Ticket"),
-        ]),
+        .doc("getSerialConsole", "objects", "The end of a machine's serial console, secrets redacted")
+        .query::<api::serial::SerialLogQuery>()
+        .answers(json::<api::serial::SerialResponse<'_>>()),
     get(v1!("/machines/{item}/screenshot"), SRE, AuditClass::None, handler!(api::serial::screenshot))
-        .doc("V1Screenshot", "objects", "The picture of a machine's screen: PNG, JPEG or BMP")
-        .answers(content("image/png"))
-        .query(&[("reason", "Why you look; or the header X-Aro-Reason")]),
+        .doc("getScreenshot", "objects", "The picture of a machine's screen: PNG, JPEG or BMP")
+        .query::<api::serial::SerialOptions>()
+        .answers(content("image/png")),
     get(v1!("/objects/{api}/{version}/{plural}"), VIEWER, AuditClass::None, handler!(api::looks::list))
-        .doc("V1ObjectList", "objects", "Objects of any kind, with the viewer's own access")
-        .answers(json("List"))
-        .query(&[
-            ("namespace", "Only of this namespace"),
-            ("label", "A label selector"),
-            ("limit", "Rows at most"),
-            ("continue", "Where the answer before ended"),
-        ]),
+        .doc("listObjects", "objects", "Objects of any kind, with the viewer's own access")
+        .query::<api::looks::ObjectListQuery>()
+        .answers(json::<api::looks::ObjectList>()),
     get(
         v1!("/objects/{api}/{version}/{plural}/{*item}"),
         VIEWER,
         AuditClass::None,
         handler!(api::looks::object),
     )
-    .doc("V1Object", "objects", "One object of any kind, with the viewer's own access")
-    .query(&[("as", "json or yaml"), ("managed", "1: with managed fields")]),
+    .doc("getObject", "objects", "One object of any kind, with the viewer's own access")
+    .query::<api::looks::ObjectQuery>()
+    .answers(json::<Map<String, Value>>()),
     get(res!("/report"), AUDITOR, Read("audit.report"), handler!(pages::report::page)),
     get(res!("/kubeconfig"), VIEWER, AuditClass::None, handler!(pages::kubeconfig::dialog)),
     post(res!("/kubeconfig/new"), SRE, Change("grant.issue"), handler!(pages::kubeconfig::issue)),

@@ -1,6 +1,8 @@
 //! Pages of metrics, and what is done with the list of clusters: views, queries, the palette.
 
 use portal_api as api;
+use portal_api::answer::Items;
+use portal_model::views::SaveViewRequest;
 use portal_pages as pages;
 
 use super::{SMALL_BODY, SRE, VIEWER};
@@ -22,33 +24,35 @@ pub(super) static ROWS: &[Route] = &[
     post(res!("/metrics/new"), SRE, Change("grant.issue"), handler!(pages::metrics::issue)),
     // Views of the list, and what is done with it.
     get("/api/v1/views", VIEWER, AuditClass::None, handler!(api::views::list))
-        .doc("V1Views", "clusters", "Views that you keep or that others share")
-        .answers(json("Views")),
+        .doc("listViews", "clusters", "Views that you keep or that others share")
+        .answers(json::<Items<api::views::SavedViewResponse>>()),
     post("/api/v1/views", VIEWER, Change("view.save"), handler!(api::views::create))
-        .doc("V1ViewSave", "clusters", "Keep a view of the list")
-        .answers(created("View")),
+        .doc("createView", "clusters", "Keep a view of the list")
+        .takes::<SaveViewRequest>()
+        .answers(created::<api::views::SavedViewResponse>()),
     delete("/api/v1/views/{id}", VIEWER, Change("view.remove"), handler!(api::views::remove))
-        .doc("V1ViewRemove", "clusters", "Remove a view")
+        .doc("deleteView", "clusters", "Remove a view")
         .answers(NO_CONTENT),
     post("/views", VIEWER, Change("view.save"), handler!(pages::views::create)),
     post("/views/{id}/remove", VIEWER, Change("view.remove"), handler!(pages::views::remove)),
     get("/jump", VIEWER, Read("clusters.list"), handler!(pages::jump::page)),
     get("/api/v1/jump", VIEWER, Read("clusters.list"), handler!(pages::jump::json))
-        .doc("V1Jump", "clusters", "Places to go")
-        .answers(json("Places"))
-        .query(&[("q", "Letters of a cluster, a page, an action"), ("from", "Path of the page that asks")]),
+        .doc("findPlaces", "clusters", "Places to go")
+        .query::<pages::jump::JumpQuery>()
+        .answers(json::<pages::jump::JumpResponse>()),
     // What only the caller's own browser remembers.
     post("/columns", SignedIn, AuditClass::None, handler!(pages::clusters::choose_columns)).body(SMALL_BODY),
     get("/clusters/chosen", VIEWER, AuditClass::None, handler!(pages::clusters::chosen)),
     get("/clusters/export", VIEWER, Read("clusters.export"), handler!(pages::clusters::download)),
     get("/api/v1/queries", VIEWER, AuditClass::None, handler!(api::queries::list))
-        .doc("V1Queries", "metrics", "Expressions that you keep or that others share")
-        .answers(json("List")),
+        .doc("listQueries", "metrics", "Expressions that you keep or that others share")
+        .answers(json::<Items<api::queries::SavedQueryView>>()),
     post("/api/v1/queries", VIEWER, Change("query.save"), handler!(api::queries::create))
-        .doc("V1QuerySave", "metrics", "Keep an expression")
-        .answers(created("Object")),
+        .doc("createQuery", "metrics", "Keep an expression")
+        .takes::<api::queries::SaveQueryRequest>()
+        .answers(created::<api::queries::SavedQueryView>()),
     delete("/api/v1/queries/{id}", VIEWER, Change("query.remove"), handler!(api::queries::remove))
-        .doc("V1QueryRemove", "metrics", "Remove an expression")
+        .doc("deleteQuery", "metrics", "Remove an expression")
         .answers(NO_CONTENT),
     // For development: answers only where everything is simulated and the build has the feature `samples`.
     get("/gallery", SignedIn, AuditClass::None, handler!(pages::gallery::page)),

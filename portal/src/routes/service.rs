@@ -4,6 +4,7 @@ use axum::response::Response;
 use portal_api as api;
 use portal_pages as pages;
 use portal_session::backchannel;
+use serde_json::{Map, Value};
 
 use super::{SMALL_BODY, table};
 use crate::route::AllowedCaller::{Public, SignedIn};
@@ -31,26 +32,29 @@ pub(super) static ROWS: &[Route] = &[
     post("/api/v1/login/token", Public, AuditClass::None, handler!(api::login::token))
         .without_csrf()
         .body(SMALL_BODY)
-        .doc("LoginToken", "service", "A code, for a token")
-        .answers(json("Object")),
+        .doc("exchangeCode", "service", "A code, for a token")
+        .takes::<api::login::TokenRequest>()
+        .answers(json::<api::login::TokenResponse<'_>>()),
     post("/api/v1/login/device", Public, AuditClass::None, handler!(api::login::device))
         .without_csrf()
         .body(SMALL_BODY)
-        .doc("LoginDevice", "service", "Begin a sign-in on a device without a browser")
-        .answers(json("Object")),
+        .doc("beginDeviceSignIn", "service", "Begin a sign-in on a device without a browser")
+        .takes::<api::login::DeviceCodeRequest>()
+        .answers(json::<api::login::DeviceCodeResponse<'_>>()),
     post("/api/v1/logout", SignedIn, Change("sign-out"), handler!(api::login::logout))
-        .doc("V1Logout", "service", "End the sign-in")
-        .answers(json("Object")),
+        .doc("signOut", "service", "End the sign-in")
+        .takes::<api::login::LogoutRequest>()
+        .answers(json::<api::login::LogoutResponse>()),
     // JSON (`contract/portal.md` §8).
     get("/api/info", SignedIn, AuditClass::None, handler!(api::info::info))
-        .doc("Info", "service", "Who you are here, and the token for unsafe calls")
-        .answers(json("Info")),
+        .doc("getInfo", "service", "Who you are here, and the token for unsafe calls")
+        .answers(json::<api::info::Info>()),
     get("/api/v1/openapi.json", SignedIn, AuditClass::None, handler!(openapi_document))
-        .doc("OpenApi", "service", "This document")
-        .answers(json("Object")),
+        .doc("getOpenApi", "service", "This document")
+        .answers(json::<Map<String, Value>>()),
     get("/api/regions", SignedIn, AuditClass::None, handler!(api::info::regions))
-        .doc("Regions", "service", "Portals of other regions")
-        .answers(json("Regions")),
+        .doc("listRegions", "service", "Portals of other regions")
+        .answers(json::<api::info::Regions>()),
 ];
 
 /// `GET /api/v1/openapi.json`.

@@ -145,6 +145,8 @@ async fn filters_say_what_the_last_look_saw() {
 async fn what_cannot_be_read_is_said() {
     let kit = fleet().await;
     for bad in [
+        "state=bogus",
+        "state=failed,bogus",
         "version=4.16..4.14",
         "version=..",
         "expires=soon",

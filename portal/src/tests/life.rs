@@ -313,6 +313,13 @@ async fn who_had_access_is_told_as_page_json_table_and_lines() {
         (first["verb"].as_str(), first["grant"].as_str()),
         (Some("grant.issue"), Some(grant.as_str()))
     );
+    // Oldest first, as a chain is checked.
+    for path in ["/api/v1/audit/export", "/api/v1/audit/export?person=sub-elevated"] {
+        let lines = kit.page(Role::Auditor, path).await.body;
+        let entries = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let seqs: Vec<u64> = entries.filter_map(|entry| entry["seq"].as_u64()).collect();
+        assert!(seqs.len() > 1 && seqs.is_sorted(), "{path}: {seqs:?}");
+    }
     // As a browser asks for it: whole, and as it is, for nothing is packed while it is sent.
     let packed = get("/api/v1/audit/export").header("cookie", kit.cookie(Some(Role::Auditor)).await);
     let packed = packed.header("accept-encoding", "gzip").body(Body::empty()).unwrap();

@@ -10,9 +10,30 @@ fn wrong(document: &Value, schema: &Value, value: &Value, at: &str) -> Option<St
     if let Some(reference) = schema["$ref"].as_str() {
         return wrong(document, document.pointer(&reference[1..]).unwrap(), value, at);
     }
+    for keyword in ["anyOf", "oneOf"] {
+        let Some(choices) = schema[keyword].as_array() else { continue };
+        let found: Vec<_> = choices.iter().map(|choice| wrong(document, choice, value, at)).collect();
+        if found.iter().all(Option::is_some) {
+            return Some(format!("{at}: {value} is none of the choices: {found:?}"));
+        }
+    }
+    wrong_type(schema, value, at).or_else(|| wrong_members(document, schema, value, at)).or_else(|| {
+        let items = value.as_array().into_iter().flatten().enumerate();
+        let listed = schema["prefixItems"].as_array();
+        items
+            .filter_map(|(i, item)| {
+                let schema = listed.and_then(|listed| listed.get(i)).unwrap_or(&schema["items"]);
+                wrong(document, schema, item, &format!("{at}[{i}]"))
+            })
+            .next()
+    })
+}
+
+fn wrong_type(schema: &Value, value: &Value, at: &str) -> Option<String> {
     let is = |kind: &str| match kind {
         "string" => value.is_string(),
         "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
         "boolean" => value.is_boolean(),
         "object" => value.is_object(),
         "array" => value.is_array(),
@@ -27,31 +48,39 @@ fn wrong(document: &Value, schema: &Value, value: &Value, at: &str) -> Option<St
     if !sound {
         return Some(format!("{at}: {value} is not {}", schema["type"]));
     }
-    if let Some(values) = schema["enum"].as_array()
-        && !values.contains(value)
-    {
-        return Some(format!("{at}: {value} is none of {values:?}"));
+    let values = schema["enum"].as_array();
+    let stated = schema.get("const").is_none_or(|only| only == value);
+    if !stated || values.is_some_and(|values| !values.contains(value)) {
+        return Some(format!("{at}: {value} is not {} {}", schema["enum"], schema["const"]));
     }
+    None
+}
+
+fn wrong_members(document: &Value, schema: &Value, value: &Value, at: &str) -> Option<String> {
     for name in schema["required"].as_array().into_iter().flatten() {
         if value.get(name.as_str().unwrap()).is_none() {
             return Some(format!("{at}: {name} is missing"));
         }
     }
-    let known = schema["properties"].as_object();
-    for (name, inner) in known.into_iter().flatten() {
-        let found =
-            value.get(name).and_then(|inside| wrong(document, inner, inside, &format!("{at}/{name}")));
-        if found.is_some() {
-            return found;
+    let (known, more) = (schema["properties"].as_object(), &schema["additionalProperties"]);
+    for (name, inner) in value.as_object().into_iter().flatten() {
+        let at = format!("{at}/{name}");
+        match known.and_then(|known| known.get(name)) {
+            Some(schema) => {
+                if let Some(found) = wrong(document, schema, inner, &at) {
+                    return Some(found);
+                }
+            }
+            None if more.is_object() => {
+                if let Some(found) = wrong(document, more, inner, &at) {
+                    return Some(found);
+                }
+            }
+            None if known.is_some() && *more != true => return Some(format!("{at} is not described")),
+            None => {}
         }
     }
-    if let (Some(known), Some(members)) = (known, value.as_object())
-        && let Some(name) = members.keys().find(|name| !known.contains_key(*name))
-    {
-        return Some(format!("{at}: {name} is not described"));
-    }
-    let items = value.as_array().into_iter().flatten().enumerate();
-    items.filter_map(|(i, item)| wrong(document, &schema["items"], item, &format!("{at}[{i}]"))).next()
+    None
 }
 
 #[tokio::test]
@@ -76,6 +105,10 @@ async fn answers_are_as_the_document_says() {
         ("/api/v1/audit".to_owned(), "/api/v1/audit".to_owned()),
         ("/api/v1/robots".to_owned(), "/api/v1/robots".to_owned()),
         ("/api/v1/imports".to_owned(), "/api/v1/imports".to_owned()),
+        ("/api/v1/audit/report".to_owned(), "/api/v1/audit/report".to_owned()),
+        ("/api/v1/audit/proof".to_owned(), "/api/v1/audit/proof".to_owned()),
+        ("/api/v1/prom/explain?query=rate%28up%5B5m%5D%29".to_owned(), "/api/v1/prom/explain".to_owned()),
+        (format!("/api/v1/clusters{RES}/operations"), format!("{}/operations", one())),
     ] {
         let answer = kit.page(Role::Admin, &path).await;
         let role = if answer.status == 403 { Role::Auditor } else { Role::Admin };
@@ -91,6 +124,10 @@ async fn answers_are_as_the_document_says() {
     for path in [
         "/api/v1/clusters?version=..",
         "/api/v1/clusters?continue=x",
+        "/api/v1/clusters?sort=bogus",
+        "/api/v1/clusters?view=bogus",
+        "/api/v1/clusters?limit=many",
+        "/api/v1/grants?limit=many",
         "/api/v1/grants/nobody",
         "/api/v1/nothing",
         "/api/x/y/z",
@@ -99,6 +136,30 @@ async fn answers_are_as_the_document_says() {
         assert!(answer.status.is_client_error(), "{path}: {answer:?}");
         assert_eq!(wrong(&document, error, &answer.json(), path), None, "{}", answer.body);
     }
+}
+
+#[tokio::test]
+async fn a_query_that_cannot_be_read_says_what_is_wrong() {
+    let kit = Kit::new().await;
+    for (path, needle) in [
+        ("/api/v1/clusters?sort=bogus", "certificate"),
+        ("/api/v1/clusters?view=bogus", "not-healthy"),
+        ("/api/v1/clusters?limit=many", "limit"),
+        ("/api/v1/grants?all=perhaps", "all"),
+    ] {
+        let answer = kit.page(Role::Admin, path).await;
+        assert_eq!(answer.status, 400, "{path}: {answer:?}");
+        let told = answer.json();
+        assert_eq!(
+            (told["code"].as_str(), told["side"].as_str()),
+            (Some("bad_request"), Some("you")),
+            "{path}"
+        );
+        assert!(told["message"].as_str().unwrap().contains(needle), "{path}: {told}");
+    }
+    // The page shows the whole list.
+    assert_eq!(kit.page(Role::Viewer, "/?sort=bogus").await.status, 200);
+    assert_eq!(kit.page(Role::Viewer, "/api/v1/clusters?sort=version&view=all").await.status, 200);
 }
 
 /// The status that the document declares for a call that succeeds.
@@ -114,10 +175,17 @@ async fn calls_that_change_something_answer_with_the_declared_status() {
     let document = kit.page(Role::Viewer, "/api/v1/openapi.json").await.json();
     let call = async |role: Role, method: &str, pattern: &str, id: &str, body: &str| -> String {
         let path = pattern.replace("{id}", id).replace("{name}", id);
+        let described = &document["paths"][pattern][method];
+        let sent = &described["requestBody"]["content"]["application/json"]["schema"];
+        if let Ok(body) = serde_json::from_str::<Value>(body) {
+            assert_eq!(wrong(&document, sent, &body, pattern), None, "{method} {pattern}: {body}");
+        }
         let answer = kit.unsafe_call(role, &method.to_ascii_uppercase(), &path, body).await;
         let status = declared(&document, method, pattern);
         assert_eq!(answer.status.as_u16().to_string(), status, "{method} {pattern}: {answer:?}");
         let told: Value = serde_json::from_str(&answer.body).unwrap_or_default();
+        let schema = &described["responses"][&status]["content"]["application/json"]["schema"];
+        assert_eq!(wrong(&document, schema, &told, pattern), None, "{method} {pattern}: {told}");
         let id = told["grant"]["id"].as_str().or(told["id"].as_str()).unwrap_or_default();
         id.to_owned()
     };

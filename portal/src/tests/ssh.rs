@@ -182,6 +182,32 @@ async fn a_newer_request_names_machine_and_options() {
 }
 
 #[tokio::test]
+async fn an_access_whose_elevation_is_over_is_listed_as_ended() {
+    let kit = kit().await;
+    let elevation = kit.elevated(Role::Elevated, "write").await;
+    let body = r#"{"machine": "worker-a", "reason": "look at the kubelet"}"#;
+    let told = kit.unsafe_call(Role::Elevated, "POST", &new(), body).await.json();
+    let id = told["grant"].as_str().unwrap();
+    let listed = async |state: &str| {
+        let found = kit.page(Role::Elevated, &format!("/api/v1/grants?kind=ssh&state={state}")).await.json();
+        found["items"].as_array().unwrap().clone()
+    };
+    let [active] = listed("active").await.try_into().unwrap();
+    assert_eq!((active["id"].as_str(), active["rights_now"].as_str()), (Some(id), Some("write")));
+    assert!(active["end_reason"].is_null() && listed("ended").await.is_empty());
+    let end = format!("/api/v1/elevations/{elevation}/end");
+    assert_eq!(kit.unsafe_call(Role::Elevated, "POST", &end, "{}").await.status, 200);
+    assert!(listed("active").await.is_empty());
+    let [ended] = listed("ended").await.try_into().unwrap();
+    let shown = kit.page(Role::Elevated, &format!("/api/v1/grants/{id}")).await.json();
+    for grant in [ended, shown] {
+        let said = (grant["state"].as_str(), grant["end_reason"].as_str());
+        assert_eq!(said, (Some("ended"), Some("elevation_over")), "{grant}");
+        assert!(grant["rights_now"].is_null() && grant["id"] == id, "{grant}");
+    }
+}
+
+#[tokio::test]
 async fn the_dialog_shows_the_machines_and_the_password_once() {
     let kit = kit().await;
     let path = format!("{RES}/ssh");

@@ -1,11 +1,12 @@
 //! Azure Resource Manager: get, put, delete and list of resources.
 
-use std::fmt;
+mod exchange;
+mod options;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{HeaderName, HeaderValue};
 use rp_base::{Secret, SharedClock, SharedRandom};
 use rp_metrics::Registry;
 use rp_net::tls::TlsError;
@@ -20,11 +21,14 @@ use crate::client::Polling;
 use crate::cloud::{Audience, Endpoints};
 use crate::credential::Credential;
 use crate::error::{AzureError, ErrorKind};
-use crate::metrics::{CallMetrics, ObservedCall, Observer};
+use crate::metrics::CallMetrics;
 use crate::path::is_resource_id;
-use crate::retry::{self, RealSleep, Repeat, Retrier, RetryPolicy, Sleep};
-use crate::token::{Issuer, TokenScope, Tokens};
+use crate::retry::{Repeat, Retrier, RetryPolicy};
+use crate::token::{TokenScope, Tokens};
 use crate::transport::{CallName, HttpResponse, Transport};
+
+pub(crate) use exchange::{HttpRequest, JSON};
+pub use options::{ArmOptions, CallPolicy, CallSettings};
 
 /// Calls at once, of all tenants.
 const PARALLEL: usize = 64;
@@ -33,45 +37,6 @@ const LONGEST_EXCHANGE: Duration = Duration::from_mins(15);
 /// Pages of one list, and items of all of them.
 const MOST_PAGES: usize = 200;
 const MOST_ITEMS: usize = 20_000;
-
-/// What a client is made of.
-pub struct ArmOptions {
-    pub endpoints: Endpoints,
-    pub credential: Credential,
-    /// PEM of a CA to trust beside the host's.
-    pub ca_pem: Option<String>,
-    pub clock: SharedClock,
-    pub random: SharedRandom,
-    pub registry: Registry,
-    /// Is told of every call beside the registry: statsd.
-    pub observer: Option<Observer>,
-    pub retry: RetryPolicy,
-    /// For one call with all its tries, unless the caller's own deadline is earlier.
-    pub patience: Duration,
-}
-
-impl fmt::Debug for ArmOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ArmOptions").field("endpoints", &self.endpoints).finish_non_exhaustive()
-    }
-}
-
-/// How a client waits.
-#[derive(Debug, Clone)]
-pub struct CallSettings {
-    /// The second layer of tries; `ArmOptions::retry` is the first.
-    pub repeat: Repeat,
-    /// For operations that last.
-    pub polling: Polling,
-    pub sleep: Arc<dyn Sleep>,
-}
-
-impl Default for CallSettings {
-    /// One layer of tries, real time.
-    fn default() -> Self {
-        Self { repeat: Repeat::NONE, polling: Polling::STEPS, sleep: Arc::new(RealSleep) }
-    }
-}
 
 /// One call.
 #[derive(Debug, Clone, Copy)]
@@ -89,29 +54,6 @@ pub struct Call<'a> {
     pub api_version: &'a str,
     /// Further parameters, such as `$expand`.
     pub query: &'a [(&'a str, &'a str)],
-}
-
-/// How one use of a client asks: its tries, its limits in time, and who is told of its calls.
-pub struct CallPolicy {
-    pub retry: RetryPolicy,
-    /// For one call with all its tries.
-    pub patience: Duration,
-    pub call_settings: CallSettings,
-    /// Is told of every call beside the registry: statsd.
-    pub observer: Option<Observer>,
-}
-
-impl CallPolicy {
-    /// One layer of tries, real time, and no observer.
-    pub fn new(retry: RetryPolicy, patience: Duration) -> Self {
-        Self { retry, patience, call_settings: CallSettings::default(), observer: None }
-    }
-}
-
-impl fmt::Debug for CallPolicy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CallPolicy").field("retry", &self.retry).finish_non_exhaustive()
-    }
 }
 
 /// A client of one cloud with one credential. A cheap clone. Clients that are made from one another share its
@@ -335,95 +277,6 @@ impl Arm {
     pub(crate) fn forget(&self, tenant: &str) {
         self.0.tokens.forget(TokenScope { tenant, audience: Audience::ResourceManager });
     }
-
-    /// A request with all its tries.
-    pub(crate) async fn exchange(&self, http_request: &HttpRequest<'_>) -> Result<HttpResponse, AzureError> {
-        let inner = &*self.0;
-        let deadline = Instant::now() + inner.patience;
-        let mut backoff = inner.retry.backoff();
-        let mut renewed = false;
-        let mut tried = 1;
-        loop {
-            let started = Instant::now();
-            let error = match self.once(http_request, deadline.min(started + inner.retry.per_try)).await {
-                Ok(answer) => return Ok(answer),
-                Err(error) => error,
-            };
-            // A token that Azure refuses is fetched anew, once: its rights or keys may have changed.
-            let refused = error.status == Some(401) && error.operation == http_request.name.shown && !renewed;
-            let wait = if let Some(scope) = http_request.scope.filter(|_| refused) {
-                renewed = true;
-                inner.tokens.forget(scope);
-                Some(Duration::ZERO)
-            } else {
-                let wait = retry::wait(&inner.retry, tried, &error, &mut backoff, &*inner.retrier.random);
-                tried += 1;
-                wait
-            };
-            let Some(wait) = wait.filter(|wait| Instant::now() + *wait < deadline) else { return Err(error) };
-            inner.transport.metrics.retry(&ObservedCall {
-                client: http_request.name.client,
-                operation: http_request.name.operation,
-                code: error.status.map_or(-1, i32::from),
-                took: started.elapsed(),
-                failed: true,
-            });
-            tracing::info!(error = %error, retry_after = wait.as_secs(), "asking Azure again");
-            inner.retrier.sleep.sleep(wait).await;
-        }
-    }
-
-    async fn once(
-        &self,
-        http_request: &HttpRequest<'_>,
-        deadline: Instant,
-    ) -> Result<HttpResponse, AzureError> {
-        let inner = &*self.0;
-        let late = || AzureError::new(http_request.name.shown, ErrorKind::Timeout, "too many calls at once");
-        let room = tokio::time::timeout_at(deadline, inner.room.acquire()).await;
-        let _room = room.map_err(|_| late())?.map_err(|_| late())?;
-        let mut request = inner.transport.http.request(http_request.method.clone(), http_request.url.clone());
-        request = request.timeout(inner.retry.per_try).header(http::header::ACCEPT, "application/json");
-        if let Some(scope) = http_request.scope {
-            request = request.bearer_auth(inner.token(scope, deadline).await?.expose());
-        }
-        for (name, value) in &http_request.headers {
-            request = request.header(name, value);
-        }
-        if let Some((kind, body)) = &http_request.body {
-            request = request.header(http::header::CONTENT_TYPE, kind).body(body.clone());
-        }
-        let not =
-            |_| AzureError::new(http_request.name.shown, ErrorKind::Request, "the request cannot be made");
-        inner.transport.exchange(http_request.name, request.build().map_err(not)?, deadline).await
-    }
-}
-
-impl Inner {
-    /// A token of the cache; where one has to be fetched, by these connections and counted for this use.
-    async fn token(
-        &self,
-        scope: TokenScope<'_>,
-        deadline: Instant,
-    ) -> Result<Arc<Secret<String>>, AzureError> {
-        let CloudAccess { endpoints, clock, random, .. } = &*self.cloud;
-        let issuer = Issuer { endpoints, transport: &self.transport, clock: &**clock, random: &**random };
-        self.tokens.bearer(scope, issuer, deadline).await
-    }
-}
-
-pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
-
-/// A request, to be made as often as the policy says. Never printed: its address and body may have secrets.
-pub(crate) struct HttpRequest<'a> {
-    pub(crate) name: CallName,
-    /// `None`: the address has its own proof (SAS).
-    pub(crate) scope: Option<TokenScope<'a>>,
-    pub(crate) method: http::Method,
-    pub(crate) url: Url,
-    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
-    /// With its media type.
-    pub(crate) body: Option<(HeaderValue, Bytes)>,
 }
 
 fn read<T: DeserializeOwned>(call: &Call<'_>, answer: &HttpResponse) -> Result<T, AzureError> {

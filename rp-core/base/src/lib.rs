@@ -10,6 +10,7 @@ mod error_chain;
 mod hash;
 mod id;
 mod random;
+mod schema;
 mod secret;
 pub mod terminal;
 pub mod text;

@@ -1,13 +1,15 @@
 //! Audit entries (`contract/rules.md` §5.11). Appended by every edge; never changed.
 
 use rp_base::{Digest, Id, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{ResourceId, Side};
 
 /// The phase of an action that an entry records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "AuditPhase")]
 pub enum Phase {
     /// Before the first byte went to the cluster.
     Start,
@@ -18,7 +20,8 @@ pub enum Phase {
 }
 
 /// Who acted.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "AuditActor")]
 pub struct Actor {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sub: String,
@@ -30,7 +33,8 @@ pub struct Actor {
 }
 
 /// How an action ended.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "AuditOutcome")]
 pub struct Outcome {
     /// HTTP status, or 0 where there was none.
     #[serde(default)]
@@ -42,7 +46,8 @@ pub struct Outcome {
 }
 
 /// One entry. `writer`, `seq` and `prev` are set by the audit writer when it takes the entry.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "AuditEntry")]
 pub struct Entry {
     pub v: u8,
     #[serde(default)]

@@ -4,12 +4,13 @@
 use std::borrow::Cow;
 
 use rp_base::{Digest, Id, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Collection, Document, Person, ResourceId, Unknown};
 
 /// What a grant opens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum GrantKind {
     Kubeconfig,
@@ -55,14 +56,14 @@ impl GrantKind {
 }
 
 /// How much of the target a grant opens. Ordered: more is greater.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Rights {
     /// Default-deny reading: no Secrets, no exec.
     Read,
     /// Everything but RBAC, Secrets and token requests.
     Write,
-    /// All dependencies of the frontend.
+    /// Everything.
     Admin,
 }
 
@@ -92,7 +93,7 @@ impl GrantOptions {
 }
 
 /// Who ended a grant, when and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Revocation {
     pub at: Timestamp,
     pub by: String,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use rp_base::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -57,8 +58,9 @@ pub struct OperationLog {
 }
 
 /// One step of a plan.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "OperationStep")]
 pub struct StepRecord {
     /// Its stored name, e.g. `condition.apiServersReady`.
     pub name: String,
@@ -77,7 +79,8 @@ pub struct StepRecord {
 }
 
 /// A sentence for people.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "OperationLine")]
 pub struct LogLine {
     pub at: Timestamp,
     /// `info`, `warning`, `error`.
@@ -86,7 +89,8 @@ pub struct LogLine {
 }
 
 /// A named text, e.g. the tail of a serial console.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "OperationDiagnostic")]
 pub struct Diagnostic {
     pub name: String,
     pub text: String,

@@ -1,7 +1,9 @@
 //! Azure resource ids of clusters: matched without regard to case, shown in the caller's casing.
 
+use std::borrow::Cow;
 use std::fmt;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The provider and type segments of every cluster.
@@ -202,9 +204,23 @@ impl Serialize for ResourceId {
     }
 }
 
+impl JsonSchema for ResourceId {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "ResourceId".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        String::json_schema(generator)
+    }
+}
+
 impl<'de> Deserialize<'de> for ResourceId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        let text = Cow::<'de, str>::deserialize(deserializer)?;
         Self::parse(&text).map_err(serde::de::Error::custom)
     }
 }

@@ -2,13 +2,15 @@
 //! the portal.
 
 use rp_base::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Collection, Document, GrantKind, Person, ResourceId, Revocation, Rights, Unknown};
 
 /// Which clusters a robot may ask for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "RobotScope")]
 pub enum Scope {
     All,
     Only(Vec<ResourceId>),

@@ -1,9 +1,10 @@
 //! The error that is returned to callers, in every format (`contract/rules.md` §5.15 "Error on the wire").
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Who is responsible for the error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
     You,
@@ -23,7 +24,7 @@ impl Side {
 }
 
 /// What failed, who is responsible, what to do, and the request id to quote. Never carries a secret or a cause.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WireError {
     /// A stable word for machines, e.g. `grant_expired`.
     pub code: String,

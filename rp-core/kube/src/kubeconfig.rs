@@ -84,7 +84,7 @@ fn plan(
     let server = server(cluster)?;
     let tls_server_name = server_name(cluster)?;
     let ca_pem = credential::authorities(text(cluster.ca_data.as_ref()).ok_or(ImportError::NoAuthority)?)?;
-    let credential = credential::of(user, now)?;
+    let credential = credential::parse(user, now)?;
     Ok(ImportPlan { server, tls_server_name, ca_pem, credential, context, namespace })
 }
 

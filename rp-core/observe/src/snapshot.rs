@@ -195,29 +195,29 @@ impl ClusterSnapshot {
 
     /// The summary of a kind's slice.
     pub fn summary(&self, kind: Kind) -> SliceSummary {
-        fn of<T>(kind: Kind, slice: &Slice<T>) -> SliceSummary {
+        fn summary_of_slice<T>(kind: Kind, slice: &Slice<T>) -> SliceSummary {
             let (state, as_of) = (slice.state.clone(), slice.as_of);
             SliceSummary { kind, state, as_of, items: slice.items.len(), left_out: slice.left_out }
         }
         match kind {
-            Kind::Version => of(kind, &self.version),
-            Kind::Operators => of(kind, &self.operators),
-            Kind::Nodes => of(kind, &self.nodes),
-            Kind::Machines => of(kind, &self.machines),
-            Kind::MachineSets => of(kind, &self.machine_sets),
-            Kind::ControlPlaneMachineSets => of(kind, &self.control_plane_machine_sets),
-            Kind::Pools => of(kind, &self.pools),
-            Kind::Pods => of(kind, &self.pods),
-            Kind::Deployments => of(kind, &self.deployments),
-            Kind::DaemonSets => of(kind, &self.daemon_sets),
-            Kind::StatefulSets => of(kind, &self.stateful_sets),
-            Kind::Events => of(kind, &self.events),
-            Kind::Etcd => of(kind, &self.etcd),
-            Kind::Infrastructure => of(kind, &self.infrastructure),
-            Kind::Network => of(kind, &self.network),
-            Kind::Proxy => of(kind, &self.proxy),
-            Kind::IngressControllers => of(kind, &self.ingress_controllers),
-            Kind::AroCluster => of(kind, &self.aro_cluster),
+            Kind::Version => summary_of_slice(kind, &self.version),
+            Kind::Operators => summary_of_slice(kind, &self.operators),
+            Kind::Nodes => summary_of_slice(kind, &self.nodes),
+            Kind::Machines => summary_of_slice(kind, &self.machines),
+            Kind::MachineSets => summary_of_slice(kind, &self.machine_sets),
+            Kind::ControlPlaneMachineSets => summary_of_slice(kind, &self.control_plane_machine_sets),
+            Kind::Pools => summary_of_slice(kind, &self.pools),
+            Kind::Pods => summary_of_slice(kind, &self.pods),
+            Kind::Deployments => summary_of_slice(kind, &self.deployments),
+            Kind::DaemonSets => summary_of_slice(kind, &self.daemon_sets),
+            Kind::StatefulSets => summary_of_slice(kind, &self.stateful_sets),
+            Kind::Events => summary_of_slice(kind, &self.events),
+            Kind::Etcd => summary_of_slice(kind, &self.etcd),
+            Kind::Infrastructure => summary_of_slice(kind, &self.infrastructure),
+            Kind::Network => summary_of_slice(kind, &self.network),
+            Kind::Proxy => summary_of_slice(kind, &self.proxy),
+            Kind::IngressControllers => summary_of_slice(kind, &self.ingress_controllers),
+            Kind::AroCluster => summary_of_slice(kind, &self.aro_cluster),
         }
     }
 

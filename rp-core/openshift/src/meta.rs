@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
+use schemars::JsonSchema;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
@@ -124,7 +125,8 @@ impl<R: Reader> Member for Labels<R> {
 }
 
 /// `True`, `False`, or `Unknown`, also when it is absent or has another value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, JsonSchema)]
+#[schemars(rename = "ConditionStatus")]
 pub enum Status {
     True,
     False,

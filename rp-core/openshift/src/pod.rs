@@ -1,5 +1,6 @@
 //! Pods.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::lenient::{Int, Time, member, object};
@@ -109,7 +110,7 @@ pub struct StateDetail<R: Reader> {
 }
 
 /// The state of a container.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ContainerState {
     Waiting,

@@ -1,5 +1,6 @@
 //! Deployments, daemon sets and stateful sets.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::lenient::{Int, Present, member, object};
@@ -8,7 +9,7 @@ use crate::pod::ContainerSpec;
 use crate::reader::{Reader, TextValue as _};
 
 /// Which kind of workload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
 pub enum WorkloadKind {
     Deployment,
     DaemonSet,

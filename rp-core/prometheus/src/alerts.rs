@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rp_base::Timestamp;
 use rp_net::Target;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::call::{Call, Limits};
@@ -15,7 +16,7 @@ use crate::source::SourceChoice;
 type Labels = BTreeMap<String, String>;
 
 /// One alert.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Alert {
     pub name: String,
     /// `firing` or `pending`.
@@ -36,7 +37,7 @@ pub struct Alert {
 }
 
 /// A silence that covers an alert.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Silence {
     pub id: String,
     pub by: String,
@@ -45,7 +46,8 @@ pub struct Silence {
 }
 
 /// Alerts of one rule.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "AlertGroup")]
 pub struct Group {
     pub name: String,
     pub severity: String,
@@ -56,7 +58,7 @@ pub struct Group {
 }
 
 /// A service that did not answer.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct AlertSourceError {
     /// `prometheus` or `alertmanager`.
     pub from: &'static str,
@@ -66,7 +68,7 @@ pub struct AlertSourceError {
 }
 
 /// What fires now.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Alerts {
     pub at: Timestamp,
     /// Worst first, then by name and age.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use rp_kube::{KubeClient, ready_pods};
 use rp_net::Target;
+use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::{OnceCell, Semaphore};
 use tokio::time::{Instant, timeout};
@@ -29,7 +30,7 @@ const LIST_TIMEOUT: Duration = Duration::from_secs(10);
 const POD_NAME_LIFETIME: Duration = Duration::from_secs(600);
 
 /// The state of a source of a cluster.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct SourceState {
     #[serde(flatten)]
     pub source: Source,

@@ -12,6 +12,7 @@ use parking_lot::{Mutex, RwLock};
 use prometheus_http_query::response::MetricMetadata;
 use rp_documents::ResourceId;
 use rp_net::Target;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
@@ -49,7 +50,7 @@ pub struct CompletionRequest {
 }
 
 /// One suggestion.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Suggestion {
     pub value: String,
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
@@ -59,7 +60,7 @@ pub struct Suggestion {
 }
 
 /// Suggestions, best first.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct Suggestions {
     pub items: Vec<Suggestion>,
     pub more: bool,

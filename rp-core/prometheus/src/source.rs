@@ -1,5 +1,6 @@
 //! Which Prometheus of a cluster (`contract/portal.md` §13.2, "Do better" 31).
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// One server that offers a Prometheus or Alertmanager API.
@@ -18,7 +19,7 @@ pub enum Instance {
 }
 
 /// A source as users choose it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Source {
     pub id: &'static str,
     pub name: &'static str,

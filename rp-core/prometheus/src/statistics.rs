@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rp_base::Timestamp;
 use rp_net::Target;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::call::{Call, Limits};
@@ -160,14 +161,14 @@ impl Span {
 }
 
 /// One series, as the contract writes it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StatSeries {
     pub metricname: String,
     pub metricvalue: Vec<StatSample>,
 }
 
 /// One sample; NaN and infinities, which JSON cannot carry, are null.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct StatSample {
     pub timestamp: Timestamp,
     pub value: Option<f64>,

@@ -1,5 +1,6 @@
 //! What a query does, as a tree of sentences.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::ast::{At, Binary, Expr, Group, Node, Op, Selector, Shift};
@@ -7,7 +8,7 @@ use crate::print::{duration, quoted};
 use crate::{SyntaxError, functions, parse, pretty, unit_of};
 
 /// A parsed query with its explanation.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Explanation {
     pub query: String,
     pub formatted: String,
@@ -21,7 +22,8 @@ pub struct Explanation {
 }
 
 /// One expression of the tree.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "ExpressionPart")]
 pub struct Tree {
     pub kind: &'static str,
     /// The expression as formatted, on one line.

@@ -2,13 +2,14 @@
 
 use rp_base::Timestamp;
 use rp_openshift::{self as openshift, Whole};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Meta, Project, read};
 use crate::namespaces::is_system;
 
 /// An event.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct Event {
     #[serde(flatten)]
     pub meta: Meta,

@@ -22,6 +22,7 @@ mod workload;
 
 use rp_base::Timestamp;
 use rp_openshift::lenient::maybe;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -72,7 +73,7 @@ pub trait Project: Serialize + Clone + std::fmt::Debug + PartialEq + Send + Sync
 }
 
 /// A condition of any object.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Condition {
     #[serde(rename = "type")]
     pub kind: String,
@@ -93,7 +94,7 @@ pub(crate) fn reason_text(reason: &str, message: &str) -> String {
 }
 
 /// A condition without its type, for conditions that have a field of their own.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct ConditionState {
     pub status: Status,
     pub since: Option<Timestamp>,
@@ -124,7 +125,7 @@ pub(crate) fn condition_state(conditions: &[Condition], kind: &str) -> Condition
 }
 
 /// Metadata that all objects share.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Meta {
     /// Empty for cluster-scoped objects.
     pub namespace: String,

@@ -2,12 +2,13 @@
 
 use rp_base::Timestamp;
 use rp_openshift::{self as openshift, ProviderSpec, Whole, WholeText};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Condition, Meta, Project, read};
 
 /// A machine of `machine.openshift.io/v1beta1`.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct Machine {
     #[serde(flatten)]
     pub meta: Meta,
@@ -83,7 +84,7 @@ impl Machine {
 }
 
 /// A machine set.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct MachineSet {
     #[serde(flatten)]
     pub meta: Meta,

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use rp_base::Timestamp;
 use rp_openshift::{self as openshift, Quantity, Whole, WholeText};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Condition, Meta, Project, Status, condition_state, read, reason_text};
 
 /// A node.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct Node {
     #[serde(flatten)]
     pub meta: Meta,
@@ -49,7 +50,7 @@ pub struct Node {
 }
 
 /// A taint.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Taint {
     pub key: String,
     pub value: String,
@@ -58,7 +59,8 @@ pub struct Taint {
 }
 
 /// What a node has or can give.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[schemars(rename = "NodeAmounts")]
 pub struct Amounts {
     pub cpu_millis: Option<i64>,
     /// Bytes.

@@ -2,12 +2,13 @@
 
 use rp_base::Timestamp;
 use rp_openshift::{self as openshift, Whole};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Condition, ConditionState, Meta, Project, Status, condition_state, read};
 
 /// A cluster operator.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct Operator {
     #[serde(flatten)]
     pub meta: Meta,
@@ -24,7 +25,7 @@ pub struct Operator {
 }
 
 /// What an operator says it looks after.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct RelatedObject {
     pub group: String,
     pub resource: String,

@@ -2,13 +2,14 @@
 
 use rp_base::Timestamp;
 use rp_openshift::{self as openshift, ContainerState, Status, Whole};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{MOST_ITEMS, Meta, Project, read};
 use crate::namespaces::is_system;
 
 /// A pod.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Pod {
     #[serde(flatten)]
     pub meta: Meta,
@@ -31,7 +32,7 @@ pub struct Pod {
 }
 
 /// A container and its state.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Container {
     pub name: String,
     pub image: String,

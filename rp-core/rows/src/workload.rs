@@ -1,13 +1,14 @@
 //! Deployments, daemon sets and stateful sets of the system namespaces.
 
 use rp_openshift::{self as openshift, Whole, WorkloadKind};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Condition, Meta, Project, read};
 use crate::namespaces::is_system;
 
 /// A workload.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Workload {
     pub kind: WorkloadKind,
     #[serde(flatten)]

@@ -16,6 +16,25 @@ const MOST_NAMES: usize = 1000;
 /// States that one list can name.
 const MOST_STATES: usize = 20;
 const DAY: u64 = 24 * 3600;
+/// What a filter may say of states: the words of [`state_word`], among them every provisioning state in lower case.
+const STATES: [&str; 13] = [
+    "healthy",
+    "succeeded",
+    "degraded",
+    "failed",
+    "noanswer",
+    "creating",
+    "updating",
+    "adminupdating",
+    "deleting",
+    "canceled",
+    "maintenance",
+    "imported",
+    "unknown",
+];
+/// What is said when a state is none of these.
+const STATES_ARE: &str = "States are healthy, succeeded, degraded, failed, noanswer, creating, updating, adminupdating, \
+                          deleting, canceled, maintenance, imported and unknown.";
 
 /// A filter that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +67,9 @@ impl<'a> Filter<'a> {
             states.remove(at);
             now + Duration::from_secs(30 * DAY)
         });
+        if !states.iter().all(|state| STATES.contains(&state.as_str())) {
+            return Err(BadFilter { field: "state", right: STATES_ARE });
+        }
         if !query.expires.is_empty() {
             expires = Some(now + days(&query.expires)?);
         }
@@ -237,6 +259,41 @@ mod tests {
         assert!(!has("4.180.1", "4.18") && !has("", "4"));
         assert!(has("4.9.1", "<4.16") && !has("4.16.0", "<4.16"));
         assert!(numbers("v1.36.3") > numbers("v1.9.9"));
+    }
+
+    #[test]
+    fn an_unknown_state_is_refused_with_the_known_ones() {
+        use web::State;
+        let read = |state: &str| {
+            let query = ListQuery { state: state.to_owned(), ..ListQuery::default() };
+            Filter::read(&query, Timestamp::from_seconds(0)).map(|filter| filter.states)
+        };
+        for state in [
+            State::Healthy,
+            State::Succeeded,
+            State::Degraded,
+            State::Failed(String::new()),
+            State::NoAnswer,
+            State::Creating,
+            State::Updating(None),
+            State::AdminUpdate,
+            State::Deleting,
+            State::Canceled,
+            State::Maintenance,
+            State::Imported,
+            State::Unknown,
+        ] {
+            let word = state_word(&state);
+            assert_eq!(read(word), Ok(vec![word.to_owned()]));
+            assert!(STATES_ARE.contains(word), "{word}");
+        }
+        // Provisioning states as the contract writes them, and the name that an earlier filter had.
+        for state in ["AdminUpdating", "Failed, Degraded", "certificate", ""] {
+            assert!(read(state).is_ok(), "{state}");
+        }
+        for state in ["bogus", "failed,bogus", "fail"] {
+            assert_eq!(read(state).unwrap_err().right, STATES_ARE, "{state}");
+        }
     }
 
     #[test]

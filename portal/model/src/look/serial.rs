@@ -10,6 +10,7 @@ use portal_session::user::CurrentUser;
 use rp_access::ActiveGrant;
 use rp_azure::{AzureError, BootDiagnostics, ErrorClass, Screenshot, serial};
 use rp_documents::Side;
+use schemars::JsonSchema;
 use serde::Serialize;
 use web::SerialQuery;
 
@@ -43,17 +44,22 @@ pub struct ConsoleQuery {
 }
 
 /// A part of a console. Lines count from 1.
-#[derive(Debug, Default, Serialize, PartialEq, Eq)]
+#[derive(Debug, Default, Serialize, PartialEq, Eq, JsonSchema)]
 pub struct ConsoleLines {
+    /// Lines that were read.
     pub total: u64,
+    /// Lines with the text that is looked for.
     pub matches: u64,
+    /// For the parameter `before`; null at the begin.
     pub older: Option<u64>,
+    /// For the parameter `after`; null at the end.
     pub newer: Option<u64>,
     pub lines: Vec<Line>,
 }
 
 /// A line with its number.
-#[derive(Debug, Serialize, PartialEq, Eq)]
+#[derive(Debug, Serialize, PartialEq, Eq, JsonSchema)]
+#[schemars(rename = "ConsoleLine")]
 pub struct Line {
     pub n: u64,
     pub text: String,

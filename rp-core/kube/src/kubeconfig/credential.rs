@@ -33,7 +33,7 @@ pub(super) fn authorities(data: &str) -> Result<String, ImportError> {
 }
 
 /// The one credential of a user entry.
-pub(super) fn of(user: &User, now: Timestamp) -> Result<Credential, ImportError> {
+pub(super) fn parse(user: &User, now: Timestamp) -> Result<Credential, ImportError> {
     let certificate = text(user.certificate_data.as_ref());
     let key = secret(user.key_data.as_ref());
     match (secret(user.token.as_ref()), certificate, key) {

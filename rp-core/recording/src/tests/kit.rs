@@ -7,12 +7,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use rp_audit::{Audit, AuditOptions, CheckpointKey};
-use rp_base::{Clock as _, Digest, Id, ManualClock, SharedClock, SystemRandom, Timestamp};
+use rp_base::{Clock as _, Id, ManualClock, SharedClock, SystemRandom, Timestamp};
 use rp_config::{RecordingPolicy, RecordingRules};
 use rp_database::{SharedStore, in_memory};
-use rp_documents::{
-    Entry, Grant, GrantKind, GrantOptions, Person, Recording, RecordingKind, ResourceId, Rights, Unknown,
-};
+use rp_documents::{Entry, Grant, GrantKind, Person, Recording, RecordingKind, ResourceId, Rights};
 use rp_metrics::Registry;
 use rp_seal::Keyring;
 use tempfile::TempDir;
@@ -107,24 +105,11 @@ impl Kit {
         let now = self.now();
         Grant {
             id: Id::parse("grant-1").unwrap(),
-            kind: GrantKind::Ssh,
             owner: person(),
             target: Some(ResourceId::imported("harbor").unwrap()),
             rights: Rights::Admin,
             reason: "looking".to_owned(),
-            ticket: None,
-            elevation_id: None,
-            parent: None,
-            renewal: false,
-            machine: None,
-            destinations: Vec::new(),
-            options: GrantOptions::default(),
-            created: now,
-            auth_time: None,
-            not_after: now,
-            revoked: None,
-            secret_sha256: Digest::default(),
-            unknown: Unknown::new(),
+            ..tests_kit::grant(GrantKind::Ssh, "ada", now, now)
         }
     }
 

@@ -3,8 +3,10 @@ use std::collections::{BTreeMap, HashSet};
 use proptest::prelude::*;
 use rp_base::Random;
 use rp_documents::ResourceId;
+use rp_net::Source;
 
 use super::*;
+use crate::feed::{DocumentKey, Event};
 
 const MINUTE: Duration = Duration::from_secs(60);
 

@@ -442,9 +442,10 @@ fn window(series: &Canned, end: f64, width: f64) -> Vec<(f64, f64)> {
     samples
 }
 
-type Over = fn(&Canned, f64, f64) -> Option<f64>;
+/// The value of a series over a window, from the window's end and width in seconds; `None`: it has no sample there.
+type WindowFunction = fn(&Canned, f64, f64) -> Option<f64>;
 
-fn over_time(name: &str) -> Option<Over> {
+fn over_time(name: &str) -> Option<WindowFunction> {
     fn grown(series: &Canned, end: f64, width: f64) -> Option<f64> {
         Some(series.at(end)? - series.at(end - width)?)
     }

@@ -3,14 +3,15 @@
 use serde::Deserialize;
 
 /// The address at which a page polls for changes.
-pub(crate) fn seen_at(path: &str, digest: &str) -> String {
+pub(crate) fn poll_address(path: &str, digest: &str) -> String {
     let joint = if path.contains('?') { '&' } else { '?' };
     format!("{path}{joint}seen={}", if digest.is_empty() { "none" } else { digest })
 }
 
-/// What the page has already.
+/// The query of a page that polls.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct SeenQuery {
+pub struct PollQuery {
+    /// The digest or generation of what the page shows; empty: it is asked for the first time.
     pub seen: String,
 }
