@@ -104,11 +104,9 @@ fn no_arrow_points_back() -> Result<()> {
 }
 
 /// Features that tests add to those of the workspace. Nothing that ships has them (`dependencies.rs`).
-pub(crate) const TEST_FEATURES: [(&str, &str); 2] = [
+pub(crate) const TEST_FEATURES: [(&str, &str); 1] = [
     // A clock that stands still.
     ("tokio", "test-util"),
-    // Every page in every state.
-    ("web", "samples"),
 ];
 
 #[test]

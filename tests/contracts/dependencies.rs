@@ -59,6 +59,7 @@ fn package_with_features(line: &str) -> Result<(String, Vec<String>)> {
 #[test]
 fn what_ships_has_no_feature_of_tests() -> Result<()> {
     let shipped = packages_with_features(&["--package", "aro"])?;
+    ensure!(shipped.iter().all(|(name, _)| name != "web-samples"), "aro ships the samples of its pages");
     for (package, feature) in TEST_FEATURES {
         let mut found = shipped.iter().filter(|(name, _)| name == package).peekable();
         ensure!(found.peek().is_some(), "aro does not contain {package}");

@@ -162,6 +162,34 @@ async fn read_rights_refuse_with_what_would_be_needed() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_one_may_do_is_what_grant_and_cluster_allow_together() -> Result<()> {
+    let world = World::get().await?;
+    // By groups of an import that may do everything, and by a shared credential.
+    for cluster in [&world.named, &world.shared] {
+        let kubectl = world.aro.kubectl("sre", cluster, "read").await?;
+        ensure!(kubectl.ok(&["auth", "can-i", "get", "pods"]).await?.trim() == "yes");
+        for (args, needed) in [
+            (&["get", "secrets"][..], "admin rights"),
+            (&["*", "*"][..], "admin rights"),
+            (&["create", "pods"][..], "write rights"),
+            (&["create", "pods", "--subresource=exec"][..], "write rights"),
+        ] {
+            let output = kubectl.run(&[&["auth", "can-i"][..], args].concat()).await?;
+            let said = &output.stdout;
+            ensure!(output.status == 1 && said.starts_with("no"), "{args:?}: {output:?}");
+            ensure!(said.contains(needed), "{args:?}: {said}");
+        }
+        let listed = kubectl.ok(&["auth", "can-i", "--list"]).await?;
+        ensure!(listed.contains("pods") && !listed.contains("secrets"), "{listed}");
+    }
+    let write = world.kubectl("elevated", "write").await?;
+    ensure!(write.ok(&["auth", "can-i", "create", "pods"]).await?.trim() == "yes");
+    let output = write.run(&["auth", "can-i", "get", "secrets"]).await?;
+    ensure!(output.stdout.starts_with("no"), "{output:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn rights_are_given_by_role() -> Result<()> {
     let world = World::get().await?;
     let body = |rights: &str| json!({ "reason": "story of the tests", "rights": rights });

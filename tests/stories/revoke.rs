@@ -35,7 +35,7 @@ async fn revoked_in_use(world: &World, round: usize) -> Result<Times> {
     let (_forward, mut forwarded) = forwarded(&kubectl).await?;
     let watch =
         tokio::spawn(async move { Ok::<_, anyhow::Error>((watch.closed(GENEROUS).await?, Instant::now())) });
-    let exec = tokio::spawn(async move { exec.end(GENEROUS).await.map(|_| Instant::now()) });
+    let exec = tokio::spawn(async move { exec.end(GENEROUS).await.map(|output| (output, Instant::now())) });
     let forward = tokio::spawn(async move {
         let mut rest = Vec::new();
         let ended = tokio::time::timeout(GENEROUS, forwarded.read_to_end(&mut rest)).await;
@@ -48,7 +48,10 @@ async fn revoked_in_use(world: &World, round: usize) -> Result<Times> {
     let (rest, watch) = watch.await??;
     // A clean cut: events only, never a foreign text.
     ensure!(!rest.contains("<html") && !rest.contains("\"code\":5"), "{rest}");
-    let ends = [("watch", watch), ("exec", exec.await??), ("port-forward", forward.await??)];
+    ensure!(rest.contains("\"ERROR\"") && rest.contains("revoked"), "{rest}");
+    let (output, exec) = exec.await??;
+    ensure!(output.stderr.contains("revoked"), "{output:?}");
+    let ends = [("watch", watch), ("exec", exec), ("port-forward", forward.await??)];
 
     let said = kubectl.refused(&["get", "pods"]).await?;
     ensure!(said.contains("revoked") || said.contains("ended"), "{said}");

@@ -1,8 +1,8 @@
 //! Every way to run a command or to read a stream, walked through the proxy on a real kube-apiserver and a kubelet
 //! stand-in: sessions are sessions however they are asked for.
 //!
-//! The ways are the proxy's own table (`proxy::api::WAYS`), to which a kind without a way does not compile. What the API
-//! server announces is the second source: all that it connects to must be in the table.
+//! The ways are the proxy's own table (`proxy::api::SESSION_ENDPOINTS`), to which a kind without an endpoint does not
+//! compile. What the API server announces is the second source: all that it connects to must be in the table.
 
 mod walker;
 
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use anyhow::{Context as _, Result, ensure};
 use futures_util::future::try_join_all;
 use http::Method;
-use proxy::api::{Classified, SessionKind, WAYS, Way, classify};
+use proxy::api::{Classified, SESSION_ENDPOINTS, SessionEndpoint, SessionKind, classify};
 use rp_documents::Rights;
 use serde_json::Value;
 use tests_kit::{ControlPlane, Folder, GENEROUS, bearer_client, until};
@@ -29,7 +29,7 @@ async fn every_way_is_refused_or_passed_as_the_table_says() -> Result<()> {
     let of = |rights| Walker::new(&world.aro, &world.named, rights, "walk");
     let walkers = [of(Rights::Read).await?, of(Rights::Write).await?, of(Rights::Admin).await?];
     let walked = try_join_all(walkers.iter().map(|walker| async move {
-        let steps = walker.walk(WAYS.iter()).await?;
+        let steps = walker.walk(SESSION_ENDPOINTS.iter()).await?;
         for step in &steps {
             step.check(walker.rights)?;
         }
@@ -74,10 +74,13 @@ fn request(method: &str, target: &str) -> Classified {
     classify(&Method::from_bytes(method.as_bytes()).unwrap_or_default(), path, query)
 }
 
-/// Resource and subresource of each way that these are of.
-fn in_table(of: impl Fn(&Way) -> bool) -> BTreeSet<(String, String)> {
-    let ways = WAYS.iter().filter(|way| of(way)).map(|way| request(way.method, &way.target()));
-    ways.map(|request| (request.resource, request.subresource)).collect()
+/// Resource and subresource of each such endpoint.
+fn in_table(of: impl Fn(&SessionEndpoint) -> bool) -> BTreeSet<(String, String)> {
+    let endpoints = SESSION_ENDPOINTS
+        .iter()
+        .filter(|endpoint| of(endpoint))
+        .map(|endpoint| request(endpoint.method, &endpoint.target()));
+    endpoints.map(|request| (request.resource, request.subresource)).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -100,7 +103,7 @@ async fn what_the_api_server_connects_to_is_in_the_table() -> Result<()> {
         }
     }
     ensure!(connects.len() > 40, "{connects:?}");
-    let table = in_table(|way| way.opens != SessionKind::Answer);
+    let table = in_table(|endpoint| endpoint.opens != SessionKind::Answer);
     let reader = Walker::new(&world.aro, &world.named, Rights::Read, "connect").await?;
     for (method, path) in &connects {
         let name = if path.contains("/nodes/") { "node-1" } else { "walked" };
@@ -177,12 +180,15 @@ async fn what_opens_a_session_is_recorded_or_refused() -> Result<()> {
     .await?;
     // What cannot be recorded is not opened.
     std::fs::remove_dir_all(&place)?;
-    let exec = WAYS.iter().find(|way| way.opens == SessionKind::Session && way.upgrade).context("an exec")?;
+    let exec = SESSION_ENDPOINTS
+        .iter()
+        .find(|endpoint| endpoint.opens == SessionKind::Session && endpoint.upgrade)
+        .context("an exec")?;
     for framing in Framing::of(exec) {
         let mut outcome = walker.ask(exec.method, &exec.target(), *framing).await?;
         ensure!(outcome.status == 503, "{outcome:?}");
         "not_recorded".clone_into(&mut outcome.refused);
-        opens.push(Step { way: *exec, framing: *framing, outcome });
+        opens.push(Step { endpoint: *exec, framing: *framing, outcome });
     }
     opens.extend(unknown);
     received(plane, &opens).await
@@ -190,8 +196,10 @@ async fn what_opens_a_session_is_recorded_or_refused() -> Result<()> {
 
 /// Walks the ways that lead to such a session.
 async fn in_session(walker: &Walker<'_>, kind: SessionKind) -> Result<Vec<Step>> {
-    let ways = WAYS.iter().filter(|way| way.upgrade && way.opens == kind && way.rights <= walker.rights);
-    let steps = walker.walk(ways).await?;
+    let endpoints = SESSION_ENDPOINTS
+        .iter()
+        .filter(|endpoint| endpoint.upgrade && endpoint.opens == kind && endpoint.rights <= walker.rights);
+    let steps = walker.walk(endpoints).await?;
     ensure!(steps.len() > 4, "{steps:?}");
     Ok(steps)
 }

@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use proxy::ssh::host_keys::{fingerprint_of, normal};
-use proxy::terminal::Place;
+use proxy::terminal::TerminalDestination;
 use rp_base::terminal::Cleaner;
 use tests_fuzz::pieces;
 
@@ -28,7 +28,7 @@ fuzz_target!(|data: &[u8]| {
         }
     }
     assert!(!rp_access::ssh_user(text).contains('@'));
-    if let Ok(place) = serde_json::from_str::<Place>(text)
+    if let Ok(place) = serde_json::from_str::<TerminalDestination>(text)
         && place.is_sound()
     {
         let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-./".contains(&byte);

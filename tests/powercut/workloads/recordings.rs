@@ -7,10 +7,10 @@ use anyhow::{Context as _, Result, ensure};
 use async_trait::async_trait;
 use bytes::Bytes;
 use rp_audit::{Audit, AuditOptions, CheckpointKey};
-use rp_base::{Clock as _, Digest, Id, SystemClock, SystemRandom};
+use rp_base::{Clock as _, Id, SystemClock, SystemRandom};
 use rp_config::{RecordingPolicy, RecordingRules};
 use rp_database::{SharedStore, SqliteOptions, SqliteStore};
-use rp_documents::{Grant, GrantKind, GrantOptions, Person, RecordingKind, ResourceId, Rights, Unknown};
+use rp_documents::{Grant, GrantKind, RecordingKind, ResourceId, Rights};
 use rp_metrics::Registry;
 use rp_recording::{
     DiskStorage, Options, RecordingParts, Recordings, SessionStart, Storage as _, StreamKind,
@@ -135,27 +135,11 @@ impl RecordingStore {
 
 fn grant() -> Result<Grant> {
     let now = SystemClock.now();
-    let person = Person { sub: "sub-1".to_owned(), name: "elevated@example".to_owned(), groups: Vec::new() };
     Ok(Grant {
-        id: Id::random(&SystemRandom),
-        kind: GrantKind::Ssh,
-        owner: person,
         target: Some(ResourceId::imported("harbor").context("a name")?),
         rights: Rights::Admin,
         reason: "looking".to_owned(),
-        ticket: None,
-        elevation_id: None,
-        parent: None,
-        renewal: false,
-        machine: None,
-        destinations: Vec::new(),
-        options: GrantOptions::default(),
-        created: now,
-        auth_time: None,
-        not_after: now,
-        revoked: None,
-        secret_sha256: Digest::default(),
-        unknown: Unknown::new(),
+        ..tests_kit::grant(GrantKind::Ssh, "elevated@example", now, now)
     })
 }
 

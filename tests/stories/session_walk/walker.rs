@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context as _, Result, ensure};
-use proxy::api::{SessionKind, Way};
+use proxy::api::{SessionEndpoint, SessionKind};
 use rp_documents::Rights;
 use serde_json::{Value, json};
 use tests_kit::{Aro, ControlPlane, GENEROUS, Wire, kubeconfig_server, kubeconfig_token, until};
@@ -23,8 +23,8 @@ pub(super) enum Framing {
 
 impl Framing {
     /// All in which a way is walked.
-    pub(super) const fn of(way: &Way) -> &'static [Self] {
-        if way.upgrade { &[Self::WebSocket, Self::Spdy] } else { &[Self::None] }
+    pub(super) const fn of(endpoint: &SessionEndpoint) -> &'static [Self] {
+        if endpoint.upgrade { &[Self::WebSocket, Self::Spdy] } else { &[Self::None] }
     }
 
     fn headers(self, target: &str) -> String {
@@ -64,7 +64,7 @@ pub(super) struct Outcome {
 /// A way that was walked.
 #[derive(Debug)]
 pub(super) struct Step {
-    pub(super) way: Way,
+    pub(super) endpoint: SessionEndpoint,
     pub(super) framing: Framing,
     pub(super) outcome: Outcome,
 }
@@ -96,13 +96,16 @@ impl<'a> Walker<'a> {
     }
 
     /// Walks each way in every framing, one after the other.
-    pub(super) async fn walk(&self, ways: impl Iterator<Item = &'static Way>) -> Result<Vec<Step>> {
+    pub(super) async fn walk(
+        &self,
+        endpoints: impl Iterator<Item = &'static SessionEndpoint>,
+    ) -> Result<Vec<Step>> {
         let mut steps = Vec::new();
-        for way in ways {
-            for &framing in Framing::of(way) {
-                let outcome = self.ask(way.method, &way.target(), framing).await;
-                let outcome = outcome.with_context(|| format!("{} {way:?} {framing:?}", self.name))?;
-                steps.push(Step { way: *way, framing, outcome });
+        for endpoint in endpoints {
+            for &framing in Framing::of(endpoint) {
+                let outcome = self.ask(endpoint.method, &endpoint.target(), framing).await;
+                let outcome = outcome.with_context(|| format!("{} {endpoint:?} {framing:?}", self.name))?;
+                steps.push(Step { endpoint: *endpoint, framing, outcome });
             }
         }
         Ok(steps)
@@ -155,11 +158,11 @@ impl<'a> Walker<'a> {
                 let id = entry["request_id"].as_str().unwrap_or_default().to_owned();
                 entries.entry(id).or_default().push(entry);
             }
-            for Step { way, outcome, .. } in steps {
+            for Step { endpoint, outcome, .. } in steps {
                 let found =
                     entries.get(&outcome.request_id).with_context(|| format!("no entry of {outcome:?}"))?;
                 for entry in found {
-                    names_all(entry, &outcome.target).with_context(|| format!("{way:?}"))?;
+                    names_all(entry, &outcome.target).with_context(|| format!("{endpoint:?}"))?;
                 }
             }
             Ok(())
@@ -261,8 +264,8 @@ impl Step {
 
     /// Whether it came as the table says, for a grant with these rights.
     pub(super) fn check(&self, rights: Rights) -> Result<()> {
-        let expected = match self.way.opens {
-            _ if rights < self.way.rights => "rights",
+        let expected = match self.endpoint.opens {
+            _ if rights < self.endpoint.rights => "rights",
             SessionKind::Refused(_) => "not_this_way",
             _ => "",
         };
