@@ -7,6 +7,17 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
 
+/// One invocation of cargo.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Build {
+    arguments: Vec<String>,
+    /// Without the wrapper of the compiler that lints the workspace's crates: for optimised code, of which some lints
+    /// say other things than of the same code without.
+    #[serde(default)]
+    without_lints: bool,
+}
+
 /// A test program that cargo built.
 #[derive(Debug, Clone)]
 pub(crate) struct TestProgram {
@@ -40,14 +51,14 @@ struct Profile {
     test: bool,
 }
 
-/// Runs `cargo ARGUMENTS --message-format …` for each list of `builds` and the command `beside`, if there is one, at
+/// Runs `cargo ARGUMENTS --message-format …` for each of `builds` and the command `beside`, if there is one, at
 /// the same time; the programs of all builds.
 ///
 /// # Errors
 /// Cargo or the command cannot be started or fails, or cargo says something that is not its format.
 pub(crate) fn test_programs(
     workspace: &Path,
-    builds: &[Vec<String>],
+    builds: &[Build],
     beside: &[String],
 ) -> Result<Vec<TestProgram>> {
     let beside = match beside {
@@ -59,8 +70,8 @@ pub(crate) fn test_programs(
         }
     };
     let mut programs = Vec::new();
-    for arguments in builds {
-        programs.extend(one_build(workspace, arguments)?);
+    for build in builds {
+        programs.extend(one_build(workspace, build)?);
     }
     if let Some((program, mut command)) = beside {
         ensure!(command.wait()?.success(), "{program} failed");
@@ -68,9 +79,13 @@ pub(crate) fn test_programs(
     Ok(programs)
 }
 
-fn one_build(workspace: &Path, arguments: &[String]) -> Result<Vec<TestProgram>> {
-    let mut cargo = Command::new("cargo")
-        .args(arguments)
+fn one_build(workspace: &Path, build: &Build) -> Result<Vec<TestProgram>> {
+    let mut command = Command::new("cargo");
+    if build.without_lints {
+        command.env_remove("RUSTC_WORKSPACE_WRAPPER");
+    }
+    let mut cargo = command
+        .args(&build.arguments)
         .args(["--message-format", "json-render-diagnostics"])
         .current_dir(workspace)
         .stdin(Stdio::null())
@@ -85,7 +100,7 @@ fn one_build(workspace: &Path, arguments: &[String]) -> Result<Vec<TestProgram>>
             .with_context(|| format!("cargo printed what is no message: {line}"))?;
         programs.extend(program_of(message)?);
     }
-    ensure!(cargo.wait()?.success(), "cargo {} failed", arguments.join(" "));
+    ensure!(cargo.wait()?.success(), "cargo {} failed", build.arguments.join(" "));
     Ok(programs)
 }
 

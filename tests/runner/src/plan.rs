@@ -7,15 +7,15 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
-use crate::build::TestProgram;
+use crate::build::{Build, TestProgram};
 use crate::program::{Job, list};
 
 /// The file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Plan {
-    /// Arguments of cargo for each build, in order. Every test program of each is run.
-    pub(crate) build: Vec<Vec<String>>,
+    /// The builds, in order. Every test program of each is run.
+    pub(crate) build: Vec<Build>,
     /// A command, relative to the workspace, that runs beside the builds and must succeed.
     #[serde(default)]
     pub(crate) beside_build: Vec<String>,

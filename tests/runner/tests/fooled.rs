@@ -34,7 +34,7 @@ impl Fixture {
         write("src/lib.rs", "");
         write("tests/it.rs", tests);
         let passes = r#"
-            build = [["test", "--offline", "--quiet", "--no-run", "--test", "it"]]
+            build = [{ arguments = ["test", "--offline", "--quiet", "--no-run", "--test", "it"] }]
             [[pass]]
             name = "all"
             limit_seconds = 2
