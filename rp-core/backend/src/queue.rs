@@ -42,10 +42,11 @@ enum EntryState {
     /// With the number under which it stands in its ring.
     Ready(u64),
     /// At work in this process; whether it has work still, as far as was seen.
-    /// `other`: it is no deletion.
+    /// `other`: it is no deletion. `nudged`: the turn goes by a nudge that came before it.
     Held {
         queued: bool,
         other: bool,
+        nudged: bool,
     },
 }
 
@@ -53,8 +54,7 @@ enum EntryState {
 struct Entry {
     seen: Observation,
     state: EntryState,
-    /// The event that it waits for happened while it was at work, or before the end of that work was read: the pause
-    /// that the worker writes ends at once.
+    /// The event that it waits for happened after its last turn began: the next pause that is read ends at once.
     nudged: bool,
 }
 
@@ -154,9 +154,8 @@ impl Queue {
     /// Something happened that a pausing document waits for.
     pub(crate) fn nudge(&mut self, id: &str, now: Instant) {
         let Some(entry) = self.known.get_mut(id) else { return };
-        if entry.seen.owned || matches!(entry.state, EntryState::Held { .. }) {
-            entry.nudged = true;
-        } else if entry.state == EntryState::Waiting {
+        entry.nudged = true;
+        if !entry.seen.owned && entry.state == EntryState::Waiting {
             self.waiting.remove(&(entry.seen.due, Box::from(id)));
             entry.seen.due = now;
             self.update_entry(id, now);
@@ -180,11 +179,13 @@ impl Queue {
     }
 
     /// The worker that picked it is done with it. Until something newer is seen it rests for `pause`: what the worker
-    /// wrote, or who was faster, is told soon.
-    pub(crate) fn release(&mut self, picked: &QueuedDocument, pause: Duration, now: Instant) {
+    /// wrote, or who was faster, is told soon. `worked`: it had the document; else a nudge before the turn counts still,
+    /// since what was picked may be older than a pause that was not read yet.
+    pub(crate) fn release(&mut self, picked: &QueuedDocument, worked: bool, pause: Duration, now: Instant) {
         let id = &*picked.id;
         let Some(entry) = self.known.get_mut(id) else { return };
-        let EntryState::Held { queued, other } = entry.state else { return };
+        let EntryState::Held { queued, other, nudged } = entry.state else { return };
+        entry.nudged |= nudged && !worked;
         if entry.seen.version <= picked.version {
             entry.seen.due = entry.seen.due.max(now + pause);
         } else {
@@ -327,7 +328,7 @@ impl Queue {
             let Some(id) = found else { continue };
             let entry = self.known.get_mut(&id)?;
             let other = !entry.seen.deleting;
-            entry.state = EntryState::Held { queued: true, other };
+            entry.state = EntryState::Held { queued: true, other, nudged: entry.nudged };
             entry.nudged = false;
             *self.busy[at].entry(subscription).or_default() += 1;
             self.others += usize::from(other);
@@ -341,7 +342,6 @@ impl Entry {
     /// What its worker wrote at the end has been seen, and with it the pause that is not needed any more.
     fn end_pause(&mut self, now: Instant) {
         if self.nudged && !self.seen.owned {
-            self.nudged = false;
             self.seen.due = self.seen.due.min(now);
         }
     }

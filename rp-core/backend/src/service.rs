@@ -68,6 +68,8 @@ struct Slot {
     counts: Arc<Counts>,
     kind: Kind,
     picked: QueuedDocument,
+    /// Its worker had the document, as far as is known.
+    worked: bool,
     rest: Duration,
 }
 
@@ -192,13 +194,14 @@ impl Backend {
 
 impl Slot {
     fn new(context: Arc<Context>, counts: Arc<Counts>, kind: Kind, picked: QueuedDocument) -> Self {
-        let slot = Self { context, counts, kind, picked, rest: REST };
+        let slot = Self { context, counts, kind, picked, worked: false, rest: REST };
         slot.count().fetch_add(1, Ordering::Relaxed);
         slot.emit_workers();
         slot
     }
 
     fn end(mut self, turn: TurnOutcome) {
+        self.worked = !matches!(turn, TurnOutcome::Beaten | TurnOutcome::NotTaken);
         if turn == TurnOutcome::NotTaken {
             self.rest = AWAY.mul_f64(1.0 + self.context.random.unit());
         }
@@ -224,7 +227,7 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.context.queue(self.kind).lock().release(&self.picked, self.rest, Instant::now());
+        self.context.queue(self.kind).lock().release(&self.picked, self.worked, self.rest, Instant::now());
         self.count().fetch_sub(1, Ordering::Relaxed);
         self.emit_workers();
         self.context.wake.notify_one();

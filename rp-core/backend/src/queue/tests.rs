@@ -26,7 +26,12 @@ async fn subscriptions_take_turns_and_none_has_all() {
     let picked = ids(&mut queue, now, 100);
     assert_eq!(picked, ["many-00", "few-0", "many-01", "few-1", "many-02", "many-03", "many-04"]);
     // A place that becomes free goes to who waits longest.
-    queue.release(&QueuedDocument { id: "many-00".into(), version: Version(1) }, Duration::from_secs(1), now);
+    queue.release(
+        &QueuedDocument { id: "many-00".into(), version: Version(1) },
+        true,
+        Duration::from_secs(1),
+        now,
+    );
     assert_eq!(ids(&mut queue, now, 100), ["many-05"]);
 }
 
@@ -44,6 +49,7 @@ async fn deletions_have_every_other_turn_and_places_of_their_own() {
     assert_eq!(ids(&mut queue, now, 100), ["delete-0", "delete-1"]);
     queue.release(
         &QueuedDocument { id: "create-0".into(), version: Version(1) },
+        true,
         Duration::from_secs(1),
         now,
     );
@@ -63,9 +69,9 @@ async fn what_is_told_of_while_it_is_at_work_has_no_pause_afterwards() {
         // The worker found something left to wait for, and wrote a long pause.
         if seen_first {
             queue.observe("s", seen(3, "s", false, now + later), now);
-            queue.release(&picked, Duration::from_secs(2), now);
+            queue.release(&picked, true, Duration::from_secs(2), now);
         } else {
-            queue.release(&picked, Duration::from_secs(2), now);
+            queue.release(&picked, true, Duration::from_secs(2), now);
             assert_eq!(queue.pick(now), None, "its worker's last write is not seen yet");
             queue.observe("s", seen(3, "s", false, now + later), now);
         }
@@ -73,7 +79,7 @@ async fn what_is_told_of_while_it_is_at_work_has_no_pause_afterwards() {
         assert_eq!(again.version, Version(3));
         // Once.
         queue.observe("s", seen(4, "s", false, now + later), now);
-        queue.release(&again, Duration::from_secs(2), now);
+        queue.release(&again, true, Duration::from_secs(2), now);
         assert_eq!((queue.pick(now), queue.next_due()), (None, Some(now + later)));
     }
 }
@@ -85,11 +91,35 @@ async fn what_is_told_of_before_the_workers_last_write_is_seen_has_no_pause_eith
     queue.observe("s", seen(1, "s", false, now), now);
     let picked = queue.pick(now).unwrap();
     queue.observe("s", Observation { owned: true, ..seen(2, "s", false, now + later) }, now);
-    queue.release(&picked, Duration::from_secs(2), now);
+    queue.release(&picked, true, Duration::from_secs(2), now);
     queue.nudge("s", now);
     assert_eq!(queue.pick(now), None, "as far as is known it is at work");
     queue.observe("s", seen(3, "s", false, now + later), now);
     assert_eq!(queue.pick(now).unwrap().version, Version(3));
+}
+
+/// What it picked was older than the pause that its own last turn had written, so somebody else seemed to be faster.
+#[tokio::test]
+async fn what_was_told_of_before_a_turn_that_was_beaten_is_not_lost() {
+    let (later, rest) = (Duration::from_secs(600), Duration::from_secs(2));
+    for seen_first in [true, false] {
+        let (mut queue, now) = (Queue::new(BOUNDS), Instant::now());
+        queue.observe("s", seen(1, "s", false, now), now);
+        let picked = queue.pick(now).unwrap();
+        // It wrote a pause, of which nothing was read yet.
+        queue.release(&picked, true, rest, now);
+        queue.nudge("s", now);
+        let beaten = queue.pick(now).unwrap();
+        assert_eq!(beaten.version, Version(1));
+        if seen_first {
+            queue.observe("s", seen(3, "s", false, now + later), now);
+            queue.release(&beaten, false, rest, now);
+        } else {
+            queue.release(&beaten, false, rest, now);
+            queue.observe("s", seen(3, "s", false, now + later), now);
+        }
+        assert_eq!(queue.pick(now).map(|picked| picked.version), Some(Version(3)));
+    }
 }
 
 #[tokio::test]
@@ -122,7 +152,7 @@ async fn a_lease_is_waited_for_and_its_renewal_too() {
     // Its end is heard of while it is at work here.
     assert!(queue.forget("a", Some(Version(3))).is_some());
     assert_eq!(queue.known(), 1);
-    queue.release(&picked, second, now + 9 * second);
+    queue.release(&picked, true, second, now + 9 * second);
     assert_eq!(queue.known(), 0);
 }
 
@@ -132,7 +162,7 @@ async fn who_was_beaten_rests_until_something_newer_is_seen() {
     let second = Duration::from_secs(1);
     queue.observe("a", seen(1, "s", false, now), now);
     let picked = queue.pick(now).unwrap();
-    queue.release(&picked, second, now);
+    queue.release(&picked, true, second, now);
     assert_eq!(queue.pick(now), None);
     queue.observe("a", seen(2, "s", false, now), now);
     assert!(queue.pick(now).is_some());
@@ -148,15 +178,15 @@ async fn a_store_that_went_back_is_believed() {
     let held = ids(&mut queue, now, 3);
     assert_eq!(held, ["owned", "gone", "held"]);
     let picked = |id: &str| QueuedDocument { id: id.into(), version: Version(100) };
-    queue.release(&picked("owned"), second, now);
-    queue.release(&picked("gone"), second, now);
+    queue.release(&picked("owned"), true, second, now);
+    queue.release(&picked("gone"), true, second, now);
     queue.reset_versions();
     // Of an earlier version: somebody had it then, and renews it or not.
     let lease = Observation { owned: true, ..seen(90, "s", false, now + 5 * second) };
     queue.observe("owned", lease, now);
     queue.observe("held", seen(90, "s", false, now), now);
     queue.retain(&["owned".into(), "held".into()].into());
-    queue.release(&picked("held"), second, now);
+    queue.release(&picked("held"), true, second, now);
     assert_eq!(queue.known(), 2);
     assert_eq!(ids(&mut queue, now + 2 * second, 3), ["held"]);
     assert_eq!(ids(&mut queue, now + 6 * second, 3), ["owned"]);
@@ -222,7 +252,7 @@ proptest! {
                 QueueAction::Release(id) => {
                     if let Some(at) = held.iter().position(|(other, _)| *other == id) {
                         let (_, picked) = held.remove(at);
-                        queue.release(&picked, Duration::from_secs(1), now);
+                        queue.release(&picked, true, Duration::from_secs(1), now);
                     }
                 }
                 QueueAction::Wait(seconds) => now += Duration::from_secs(seconds.into()),
@@ -230,14 +260,14 @@ proptest! {
             }
         }
         for (_, picked) in held.drain(..) {
-            queue.release(&picked, Duration::ZERO, now);
+            queue.release(&picked, true, Duration::ZERO, now);
         }
         now += Duration::from_secs(60);
         let mut left = HashSet::new();
         while let Some(picked) = queue.pick(now) {
             left.insert(picked.id.parse::<u8>().unwrap());
             queue.forget(&picked.id, None);
-            queue.release(&picked, Duration::ZERO, now);
+            queue.release(&picked, true, Duration::ZERO, now);
         }
         prop_assert_eq!(left, work);
         prop_assert_eq!(queue.known(), 0);
