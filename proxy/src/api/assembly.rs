@@ -81,7 +81,7 @@ fn address(upstream: &Upstream, context: &RequestContext) -> Result<Uri, ProxyEr
 /// How often a path below an import's own is decoded, so that its check costs little.
 const DECODED_TIMES: usize = 3;
 
-/// Whether a path has a segment `..` in any spelling that some server resolves: encoded once or more often, after `\\`,
+/// Whether a path has a segment `..` in any spelling that some server resolves: encoded once or more often, after `\`,
 /// or with parameters behind `;`. One that is encoded more than three times counts as one.
 fn names_parent_folder(path: &str) -> bool {
     let mut decoded = path.as_bytes().to_vec();

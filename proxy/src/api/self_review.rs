@@ -68,7 +68,7 @@ impl ApiProxy {
         let held = context.live.rights;
         match kind {
             SelfReview::Access => {
-                let asked = self.asked(request, settle).await?;
+                let mut asked = self.asked(request, settle).await?;
                 match asked.refusal(held, context.path.path()) {
                     Some(review) => Ok(answer(&review)),
                     None => upstream.send(head, Outgoing::Full(asked.body), self.timeouts.head).await,
@@ -127,7 +127,7 @@ impl ApiProxy {
         let mut review: Value = serde_json::from_slice(&bytes.to_bytes())
             .map_err(|_| ProxyError::Rules("they are not in JSON"))?;
         limits::limit(&mut review, held)
-            .map_err(|limits::TooManyRules| ProxyError::Rules("they are too many"))?;
+            .map_err(|limits::TooManyRules| ProxyError::Rules("they are too many or too long"))?;
         parts.headers.remove(header::CONTENT_LENGTH);
         parts.headers.remove(header::TRANSFER_ENCODING);
         Ok(Response::from_parts(parts, UpstreamBody::read(Bytes::from(review.to_string()))))
@@ -143,9 +143,10 @@ struct AccessReview {
 }
 
 impl AccessReview {
-    /// The review with the refusal as its status; `None`: the grant leaves the answer to the cluster.
-    fn refusal(&self, held: Rights, path: &str) -> Option<Value> {
-        let mut review = self.review.clone()?;
+    /// The review with the refusal as its status; `None`: the grant leaves the answer to the cluster. The review is
+    /// taken: it has many times the size of the body, and would be held while the cluster is asked.
+    fn refusal(&mut self, held: Rights, path: &str) -> Option<Value> {
+        let mut review = self.review.take()?;
         let reason = actions::Action::of_review(&review)?.refusal(held)?;
         let review_object = review.as_object_mut()?;
         // A body may leave out what the path says.

@@ -24,6 +24,7 @@ use rp_net::{Dialer, Port, Target};
 use russh::client::{Handle, Msg};
 use russh::keys::PrivateKey;
 use russh::{Channel, Disconnect};
+use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
 
 use super::agent::Witness;
@@ -171,20 +172,21 @@ impl Legs {
                 self.sign_in(stream.map_err(LegError::Dial)?, target, machine, options, None).await
             }
             MachineRoute::Through { address, port } => {
-                let (master, channel) = self.connect_through_master(target, address, *port).await?;
-                let _turn = self.queue.turn(target, machine).await;
+                let (master, channel, _turn) =
+                    self.connect_through_master(target, machine, address, *port).await?;
                 self.sign_in(channel.into_stream(), target, machine, options, Some(Box::new(master))).await
             }
         }
     }
 
-    /// A channel to the worker's SSH port from the first control plane machine that gives one.
+    /// A channel to the worker's SSH port from the first control plane machine that gives one, and the worker's turn.
     async fn connect_through_master(
         &self,
         target: &Arc<Target>,
+        machine: &Machine,
         address: &str,
         port: u16,
-    ) -> Result<(Leg, Channel<Msg>), LegError> {
+    ) -> Result<(Leg, Channel<Msg>, OwnedMutexGuard<()>), LegError> {
         let machines = self.parts.machines.list(target).await.map_err(LegError::Machines)?;
         let ready = machines.iter().filter(|each| each.ready);
         let masters = ready.filter_map(|each| match each.way {
@@ -193,7 +195,14 @@ impl Legs {
         });
         let mut last = LegError::NoMaster;
         for (master, number) in masters.take(MOST_MASTERS) {
-            match self.forwarded_channel(target, master, number, address, port).await {
+            let reached = async {
+                let leg = self.connect_to_master(target, master, number).await?;
+                // From here on the worker counts the connection as one that has not signed in.
+                let turn = self.queue.turn(target, machine).await;
+                let channel = leg.direct_tcpip(address, port).await?;
+                Ok::<_, LegError>((leg, channel, turn))
+            };
+            match reached.await {
                 Ok(passed) => return Ok(passed),
                 Err(error) => {
                     tracing::info!(machine = %master.name, error = %chain(&error), "no way through this machine");
@@ -204,22 +213,17 @@ impl Legs {
         Err(last)
     }
 
-    async fn forwarded_channel(
+    async fn connect_to_master(
         &self,
         target: &Arc<Target>,
         master: &Machine,
         number: u8,
-        address: &str,
-        port: u16,
-    ) -> Result<(Leg, Channel<Msg>), LegError> {
-        let turn = self.queue.turn(target, master).await;
+    ) -> Result<Leg, LegError> {
+        let _turn = self.queue.turn(target, master).await;
         let stream =
             self.parts.dialer.dial(target, Port::Ssh(number), self.parts.settings.connect_time).await;
         let stream = stream.map_err(LegError::Dial)?;
-        let leg = Box::pin(self.sign_in(stream, target, master, LegOptions::default(), None)).await?;
-        drop(turn);
-        let channel = leg.direct_tcpip(address, port).await?;
-        Ok((leg, channel))
+        Box::pin(self.sign_in(stream, target, master, LegOptions::default(), None)).await
     }
 }
 

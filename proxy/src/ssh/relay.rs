@@ -161,8 +161,11 @@ impl<G: Gatekeeper, N: Future<Output = String>> Relay<G, N> {
         // Wake a client that waits for room, and the connection to the machine where it waits for this channel.
         cut.cancel();
         drop(from_far);
+        // In a task of its own, without a limit: others share the connection, and this channel must not stay open on it because
+        // the connection was busy. It ends at the latest with the connection.
+        let closing = tokio::spawn(async move { to_far.close().await });
         let bye = async {
-            let _ = to_far.close().await;
+            let _ = closing.await;
             if end != ChannelOutcome::Left {
                 let _ = person.close().await;
             }

@@ -254,6 +254,8 @@ impl Bastion {
             // A client that does not read is cut all the same.
             if tokio::time::timeout(Connection::GRACE, told).await.is_err() {
                 kill.cancel();
+                // Also where its task waits for a machine.
+                connection.over.cancel();
                 let _ = tokio::time::timeout(Duration::from_secs(30), &mut session).await;
             }
         }

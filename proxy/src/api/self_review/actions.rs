@@ -91,6 +91,8 @@ impl<'a> Action<'a> {
                 resource: resource.to_owned(),
                 subresource: subresource.to_owned(),
                 name: name.to_owned(),
+                // To a cluster's rules `pods/exec` as a resource means the subresource.
+                odd: resource.contains('/'),
                 watch: verb == "watch",
                 // Of a kubelet's paths, the harmless ones: a review names none.
                 tail: if subresource == "proxy" { "/metrics".to_owned() } else { String::new() },
@@ -189,6 +191,9 @@ mod tests {
         ] {
             assert_eq!(demand(verb, what), Demand::Rights(rights), "{verb} {what}");
         }
+        let (verb, resource) = ("get", "pods/exec");
+        let joined = Action::Resource { verb, group: "", resource, subresource: "", name: "" };
+        assert_eq!(joined.demand(), Demand::Rights(Admin));
         for (verb, what) in
             [("impersonate", "users"), ("create", "nodes/proxy"), ("create", "pods/proxy=a:10250")]
         {

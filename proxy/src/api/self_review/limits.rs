@@ -14,8 +14,12 @@ use super::well_known::{PATHS, RESOURCES};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TooManyRules;
 
-/// Actions that are looked at for one review.
+/// Actions that are looked at for one review, and names that are repeated.
 const MOST_ACTIONS: usize = 50_000;
+/// Bytes of a word of a rule. What stays repeats the words of a rule for each of its groups.
+const MOST_WORD: usize = 512;
+/// What a rule consists of.
+const LISTS: [&str; 5] = ["verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs"];
 /// Of a group that is not known here.
 const NONE: &[&str] = &[];
 const PATH_VERBS: [&str; 2] = ["get", "head"];
@@ -23,7 +27,7 @@ const PATH_VERBS: [&str; 2] = ["get", "head"];
 /// Limits the rules in the status of a review, of Kubernetes or of OpenShift.
 ///
 /// # Errors
-/// There are too many of them.
+/// There are too many of them, or they are too long.
 pub(super) fn limit(review: &mut Value, held: Rights) -> Result<(), TooManyRules> {
     let Some(status) = review.get_mut("status").and_then(Value::as_object_mut) else { return Ok(()) };
     let mut limits = Limits { held, left: MOST_ACTIONS, expanded: false };
@@ -32,6 +36,9 @@ pub(super) fn limit(review: &mut Value, held: Rights) -> Result<(), TooManyRules
         let Some(rules) = status.get(name).and_then(Value::as_array) else { continue };
         let mut kept = Vec::new();
         for rule in rules {
+            if !has_short_words(rule) {
+                return Err(TooManyRules);
+            }
             limits.resources(rule, &mut kept)?;
             limits.paths(rule, &mut kept)?;
         }
@@ -71,8 +78,7 @@ impl Limits {
         if groups.is_empty() {
             groups.push("");
         }
-        let names =
-            rule.get("resourceNames").filter(|names| names.as_array().is_some_and(|all| !all.is_empty()));
+        let names = texts(rule, "resourceNames");
         let of_all = groups.contains(&ALL);
         for group in self.groups(&groups) {
             let mut by_verbs: Vec<(Vec<&str>, Vec<&str>)> = Vec::new();
@@ -88,8 +94,9 @@ impl Limits {
             }
             for (verbs, resources) in by_verbs {
                 let mut rule = json!({ "verbs": verbs, "apiGroups": [group], "resources": resources });
-                if let Some(names) = names {
-                    rule["resourceNames"] = names.clone();
+                if !names.is_empty() {
+                    self.spend(names.len())?;
+                    rule["resourceNames"] = json!(names);
                 }
                 kept.push(rule);
             }
@@ -121,10 +128,16 @@ impl Limits {
     ) -> Result<Vec<&'a str>, TooManyRules> {
         let all = given.contains(&ALL);
         let asked: &[&'a str] = if all { known } else { given };
-        self.left = self.left.checked_sub(asked.len() + 1).ok_or(TooManyRules)?;
+        self.spend(asked.len().max(given.len()) + 1)?;
         let left = |verb: &&'a str| of_verb(verb).demand().is_met(self.held);
         let allowed: Vec<&'a str> = asked.iter().copied().filter(left).collect();
         Ok(if all && allowed.len() == asked.len() { vec![ALL] } else { allowed })
+    }
+
+    /// So many more actions are looked at.
+    fn spend(&mut self, actions: usize) -> Result<(), TooManyRules> {
+        self.left = self.left.checked_sub(actions).ok_or(TooManyRules)?;
+        Ok(())
     }
 
     /// The groups that a rule names.
@@ -146,7 +159,7 @@ impl Limits {
         let known = RESOURCES.iter().find(|(name, _)| *name == group).map_or(NONE, |(_, known)| *known);
         let mut names: Vec<&'a str> = Vec::new();
         for &given in given {
-            self.left = self.left.checked_sub(1).ok_or(TooManyRules)?;
+            self.spend(1)?;
             if !given.contains(ALL) {
                 // Of all groups, those that are known to have it.
                 if !of_all || known.contains(&given) {
@@ -159,6 +172,15 @@ impl Limits {
         }
         Ok(names)
     }
+}
+
+/// Whether a rule has nothing but words that are as short as names are.
+fn has_short_words(rule: &Value) -> bool {
+    LISTS
+        .iter()
+        .filter_map(|list| rule.get(*list).and_then(Value::as_array))
+        .flatten()
+        .all(|word| word.as_str().is_some_and(|word| word.len() <= MOST_WORD))
 }
 
 /// Whether a rule's word for several covers a resource: `*` all with their subresources, `*/scale` a subresource of all.
@@ -274,6 +296,20 @@ mod tests {
         assert_eq!(limit(&mut review, Rights::Read), Err(TooManyRules));
         let mut none = json!({ "kind": "Status" });
         assert_eq!(limit(&mut none, Rights::Read), Ok(()));
+    }
+
+    #[test]
+    fn a_rule_that_would_be_repeated_too_often_or_is_too_long_is_not_limited() {
+        let (long, names) = ("x".repeat(MOST_WORD + 1), vec!["x"; 1000]);
+        let groups: Vec<String> = (0..100).map(|number| format!("group{number}")).collect();
+        for rule in [
+            json!({ "verbs": ["get"], "apiGroups": groups, "resources": ["a"], "resourceNames": names }),
+            json!({ "verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "resourceNames": [long] }),
+            json!({ "verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "resourceNames": [{}] }),
+        ] {
+            let mut review = json!({ "status": { "resourceRules": [rule] } });
+            assert_eq!(limit(&mut review, Rights::Read), Err(TooManyRules));
+        }
     }
 
     #[test]

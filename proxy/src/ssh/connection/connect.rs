@@ -82,7 +82,8 @@ impl Connection {
         trail.machine.clone_from(&machine.name);
         trail.identity = target.ssh.as_ref().map(|ssh| ssh.user.clone()).unwrap_or_default();
         let agent = self.may_forward_agent().then(|| Arc::new(AgentWitness(trail.clone())) as _);
-        let legs = LegUse { live: Arc::clone(live), target, machine, client: self.client, agent };
+        let (client, over) = (self.client, self.over.clone());
+        let legs = LegUse { live: Arc::clone(live), target, machine, client, over, agent };
         self.bastion.legs().prepare(&legs).await.map_err(ConnectError::Leg)?;
         Ok(ConnectedMachine { legs, trail, _guard: guard })
     }

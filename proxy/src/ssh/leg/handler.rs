@@ -7,7 +7,7 @@ use rp_net::Target;
 use russh::client::{self, ChannelOpenHandle, DisconnectReason, Msg, Session};
 use russh::keys::PublicKeyOrCertificate;
 use russh::{Channel, ChannelOpenFailure};
-use tokio_util::sync::DropGuard;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::LegState;
 use crate::ssh::agent::Agent;
@@ -23,6 +23,8 @@ pub(super) struct MachineHandler {
     pub(super) state: Arc<LegState>,
     /// Where the store and the cluster's API are asked: this end's task runs on threads of its own.
     pub(super) home: tokio::runtime::Handle,
+    /// Cancelled: the connection is over, also where its task waits for the agent.
+    pub(super) cut: CancellationToken,
     /// Dropped with the connection's task.
     pub(super) _gone: DropGuard,
 }
@@ -57,8 +59,13 @@ impl client::Handler for MachineHandler {
             None => reply.reject(ChannelOpenFailure::AdministrativelyProhibited).await,
             Some((agent, place)) => {
                 reply.accept().await;
+                let cut = self.cut.clone();
                 tokio::spawn(async move {
-                    if let Err(error) = agent.serve(channel.into_stream()).await {
+                    let served = tokio::select! {
+                        served = agent.serve(channel.into_stream()) => served,
+                        () = cut.cancelled() => Ok(()),
+                    };
+                    if let Err(error) = served {
                         tracing::debug!(error = %chain(&error), "agent channel broke off");
                     }
                     drop(place);

@@ -17,6 +17,9 @@ const APART: usize = 4;
 const MOST_CONNECTIONS: usize = 8;
 /// Channels of one connection: `MaxSessions` of a stock `sshd`.
 const MOST_CHANNELS: usize = 10;
+/// Channels after which a connection is replaced as soon as it is idle: the library's client keeps a few kilobytes of each
+/// channel that we close before the machine does.
+const MANY_CHANNELS: u32 = 1000;
 /// Sweeps after which a connection that no channel used is closed.
 const IDLE_SWEEPS: u32 = 2;
 
@@ -60,8 +63,8 @@ struct PooledConnection<C> {
     users: Vec<ChannelUser>,
     /// Fewer than [`MOST_CHANNELS`] where the machine refused one.
     most: usize,
-    /// No channel was ever opened on it.
-    fresh: bool,
+    /// Channels that the machine opened on it.
+    opened: u32,
     /// It gets no new channels.
     retired: bool,
     idle_sweeps: u32,
@@ -130,7 +133,7 @@ impl<C: SharedConnection> Pool<C> {
             connection: Arc::new(connection),
             users: Vec::new(),
             most: MOST_CHANNELS,
-            fresh: true,
+            opened: 0,
             retired: false,
             idle_sweeps: 0,
         };
@@ -139,12 +142,12 @@ impl<C: SharedConnection> Pool<C> {
         Some(slot)
     }
 
-    /// A connection that can be asked whether it is alive: one that waits for no client, if there is one.
+    /// A connection that can be asked whether it is alive. One that waits for a client cannot: it may live and not answer.
     pub(super) fn any(&self) -> Option<Arc<C>> {
         let state = self.state.lock();
-        let usable = || state.connections.iter().filter(|each| !each.retired && !each.connection.is_closed());
-        let chosen = usable().find(|each| !each.is_stalled()).or_else(|| usable().next());
-        chosen.map(|each| Arc::clone(&each.connection))
+        let mut usable =
+            state.connections.iter().filter(|each| !each.retired && !each.connection.is_closed());
+        usable.find(|each| !each.is_stalled()).map(|each| Arc::clone(&each.connection))
     }
 
     /// The connection gets no new channels, and ends with its last one.
@@ -247,14 +250,15 @@ impl<C: SharedConnection> ChannelSlot<C> {
 
     /// The machine has opened the channel.
     pub(super) fn opened(&self) {
-        self.change(|pooled| pooled.fresh = false);
+        self.change(|pooled| pooled.opened = pooled.opened.saturating_add(1));
     }
 
     /// The machine opens no more channels on this connection at present. False: it never opened one.
     pub(super) fn refused(self) -> bool {
-        let mut another_may = false;
+        // Of a connection that is gone meanwhile nothing is known.
+        let mut another_may = true;
         self.change(|pooled| {
-            another_may = !pooled.fresh;
+            another_may = pooled.opened > 0;
             // One is added again when this slot is given back, which leaves as many as there are without it.
             pooled.most = pooled.users.len().saturating_sub(2);
             // Programs that go on after their channels have ended count as sessions too.
@@ -265,9 +269,9 @@ impl<C: SharedConnection> ChannelSlot<C> {
 
     /// The machine did not answer: the connection gets no new channels. False: it never opened one.
     pub(super) fn unanswered(self) -> bool {
-        let mut another_may = false;
+        let mut another_may = true;
         self.change(|pooled| {
-            another_may = !pooled.fresh;
+            another_may = pooled.opened > 0;
             pooled.retired = true;
         });
         another_may
@@ -288,6 +292,7 @@ impl<C: SharedConnection> Drop for ChannelSlot<C> {
             pooled.users.retain(|user| !Arc::ptr_eq(&user.stalled, &stalled));
             // Where the machine refused a channel it may have room now.
             pooled.most = (pooled.most + 1).min(MOST_CHANNELS);
+            pooled.retired |= pooled.users.is_empty() && pooled.opened >= MANY_CHANNELS;
         });
         self.pool.state.lock().drop_retired();
     }

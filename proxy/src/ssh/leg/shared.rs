@@ -13,9 +13,10 @@ use rp_access::ActiveGrant;
 use rp_net::Target;
 use russh::Channel;
 use russh::client::Msg;
+use tokio_util::sync::CancellationToken;
 
 use super::pool::{ChannelSlot, NoRoom, Pool, SharedConnection};
-use super::{GOODBYE_WITHIN, Leg, LegError, LegOptions, Legs};
+use super::{Leg, LegError, LegOptions, Legs};
 use crate::ssh::agent::Witness;
 use crate::ssh::machines::Machine;
 
@@ -55,6 +56,8 @@ pub(in crate::ssh) struct LegUse {
     pub(in crate::ssh) machine: Machine,
     /// The client connection ([`Legs::next_client`]).
     pub(in crate::ssh) client: u64,
+    /// Cancelled: that client is gone.
+    pub(in crate::ssh) over: CancellationToken,
     /// Told of every use of the cluster's key by the machine; `None`: no agent is offered.
     pub(in crate::ssh) agent: Option<Arc<dyn Witness>>,
 }
@@ -147,6 +150,11 @@ impl Legs {
                 Err(error @ LegError::ChannelRefused(_)) if matches!(to, ChannelTarget::Forward { .. }) => {
                     return Err(error);
                 }
+                // Perhaps of the destination: by another connection it would take as long.
+                Err(error @ LegError::Slow) if matches!(to, ChannelTarget::Forward { .. }) => {
+                    slot.unanswered();
+                    return Err(error);
+                }
                 Err(error) => {
                     let silent = matches!(error, LegError::Slow);
                     last = error;
@@ -170,6 +178,9 @@ impl Legs {
         loop {
             if wish.live.token_for(wish.live.grant.rights).is_cancelled() {
                 return Err(LegError::Ended(wish.live.end_reason(self.parts.clock.now())));
+            }
+            if wish.over.is_cancelled() {
+                return Err(LegError::Broken(russh::Error::Disconnect));
             }
             let pool = self.pool(wish);
             let taken = match pool.take(wish.client) {
@@ -210,19 +221,26 @@ impl Legs {
         }
         let pool = Pool::new();
         pools.insert(key.clone(), Arc::clone(&pool));
-        let (shared, live) = (Arc::downgrade(&self.shared), Arc::clone(&wish.live));
-        tokio::spawn(attend(shared, key, Arc::clone(&pool), live));
+        let shared = Arc::downgrade(&self.shared);
+        tokio::spawn(attend(shared, key, Arc::clone(&pool), wish.clone()));
         pool
     }
 }
 
-/// Closes what is idle, and everything at the end of the access.
-async fn attend(shared: Weak<SharedLegs>, key: PoolKey, pool: Arc<Pool<Leg>>, live: Arc<ActiveGrant>) {
-    let over = live.token_for(live.grant.rights);
+/// Closes what is idle, and everything at the end of the access; an agent's also when its client is gone.
+async fn attend(shared: Weak<SharedLegs>, key: PoolKey, pool: Arc<Pool<Leg>>, wish: LegUse) {
+    let access_over = wish.live.token_for(wish.live.grant.rights);
+    let ended = async {
+        tokio::select! {
+            () = access_over.cancelled() => {}
+            () = wish.over.cancelled(), if key.client.is_some() => {}
+        }
+    };
+    let mut ended = std::pin::pin!(ended);
     loop {
         tokio::select! {
             biased;
-            () = over.cancelled() => {
+            () = ended.as_mut() => {
                 tokio::time::sleep(CUT_AFTER).await;
                 pool.end();
                 break;
@@ -285,8 +303,11 @@ impl Drop for MachineChannel {
         if let Some(channel) = self.channel.take()
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
+            // Nobody reads it, and the connection must not wait for that.
+            let (_, to_machine) = channel.split();
+            // Ends at the latest with the connection.
             runtime.spawn(async move {
-                let _ = tokio::time::timeout(GOODBYE_WITHIN, channel.close()).await;
+                let _ = to_machine.close().await;
             });
         }
     }

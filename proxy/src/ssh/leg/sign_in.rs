@@ -50,6 +50,7 @@ impl Legs {
             agent: options.agent.map(|witness| Arc::new(Agent::new(Arc::clone(&key), witness))),
             state: Arc::clone(&state),
             home: tokio::runtime::Handle::current(),
+            cut: cut.clone(),
             _gone: state.gone.clone().drop_guard(),
         };
         let config = self.config(target, machine).await;

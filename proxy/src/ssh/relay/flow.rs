@@ -1,6 +1,8 @@
-//! Both ways of a channel. Data is taken from the leg only when the client has room for it, so the leg's own window fills.
+//! Both ways of a channel. Data is taken from the leg only when the client has room for it, so little waits here.
 
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -23,18 +25,23 @@ impl Drop for StallMark<'_> {
     }
 }
 
+/// A client that took nothing for so long is marked.
+const STALLED_AFTER: Duration = Duration::from_millis(100);
+
 impl RelayState {
-    /// `None`: the client's window takes a piece of that many bytes at once.
-    async fn mark_stalled(
-        &self,
-        person: &ChannelWriteHalf<server::Msg>,
-        size: usize,
-    ) -> Option<StallMark<'_>> {
-        if person.writable_packet_size().await >= size {
-            return None;
+    /// Waits until the client's connection has taken a piece, and marks the channel when that takes long.
+    async fn sent<T>(&self, sending: impl Future<Output = T>) -> T {
+        let mut sending = pin!(sending);
+        // Most pieces are taken at once, and need no timer.
+        if let Poll::Ready(sent) = futures_util::poll!(sending.as_mut()) {
+            return sent;
+        }
+        if let Ok(sent) = tokio::time::timeout(STALLED_AFTER, sending.as_mut()).await {
+            return sent;
         }
         self.stalled.store(true, Ordering::Relaxed);
-        Some(StallMark(&self.stalled))
+        let _mark = StallMark(&self.stalled);
+        sending.await
     }
 }
 
@@ -77,16 +84,14 @@ pub(super) async fn down(
                     return unrecorded(&error);
                 }
                 shared.count_down(data.len());
-                let _waits = shared.mark_stalled(person, data.len()).await;
-                person.data_bytes(data).await.map_err(|_| PeerGone)
+                shared.sent(person.data_bytes(data)).await.map_err(|_| PeerGone)
             }
             ChannelMsg::ExtendedData { data, ext } => {
                 if let Err(error) = shared.record(StreamKind::Error, &data).await {
                     return unrecorded(&error);
                 }
                 shared.count_down(data.len());
-                let _waits = shared.mark_stalled(person, data.len()).await;
-                person.extended_data_bytes(ext, data).await.map_err(|_| PeerGone)
+                shared.sent(person.extended_data_bytes(ext, data)).await.map_err(|_| PeerGone)
             }
             ChannelMsg::Close => return shared.end.lock().clone(),
             other => {

@@ -52,7 +52,7 @@ section! {
         /// New SSH connections of one address; 0: no limit. A minute's worth may come at once.
         connections_per_minute: u32 = count("600", 0..=1_000_000),
         /// Shells, commands and forwarded connections at once of one connection.
-        max_channels: usize = count("32", 1..=1024),
+        max_channels: usize = count("64", 1..=1024),
         /// From the first byte of an SSH connection to its sign-in.
         login_time: Duration = duration("60s"),
         /// Passwords that one SSH connection may try.

@@ -140,6 +140,34 @@ fn a_connection_that_does_not_answer_ends_with_its_last_channel() {
 }
 
 #[test]
+fn a_connection_that_waits_for_a_client_is_not_asked_whether_it_is_alive() {
+    let pool = Pool::new();
+    let slot = opened(&pool, 1);
+    slot.stalled().store(true, Ordering::Relaxed);
+    assert!(pool.any().is_none());
+    slot.stalled().store(false, Ordering::Relaxed);
+    assert!(pool.any().is_some());
+}
+
+#[test]
+fn every_channel_of_a_connection_that_died_may_try_another() {
+    let pool = Pool::new();
+    let mut slots: Vec<Slot> = (0..4).map(|_| opened(&pool, 1)).collect();
+    // Two more are being opened.
+    let (first, second) = (open(&pool, 1).unwrap(), open(&pool, 1).unwrap());
+    let third = slots.remove(0);
+    for slot in slots.iter().chain([&first, &second, &third]) {
+        slot.connection().cut();
+    }
+    assert!(first.refused());
+    // Another client finds that it is gone.
+    let next = opened(&pool, 2);
+    assert_eq!(loads(&pool), [1]);
+    assert!(second.refused() && third.unanswered());
+    drop((slots, next));
+}
+
+#[test]
 fn a_connection_that_no_channel_uses_is_closed_after_two_sweeps() {
     let pool = Pool::new();
     let (used, unused) = (opened(&pool, 1), opened(&pool, 1));
@@ -165,6 +193,19 @@ async fn a_pool_for_which_a_connection_is_made_does_not_end() {
     assert!(!pool.sweep() && !pool.sweep());
     drop(turn);
     assert!(pool.sweep());
+}
+
+/// The library keeps a little of each channel that we closed.
+#[test]
+fn a_connection_that_had_many_channels_is_replaced_when_it_is_idle() {
+    let pool = Pool::new();
+    let first = opened(&pool, 1);
+    let old = Arc::clone(first.connection());
+    first.change(|pooled| pooled.opened = MANY_CHANNELS);
+    assert_eq!(loads(&pool), [1], "it is in use");
+    drop(first);
+    assert!(loads(&pool).is_empty());
+    assert!(!Arc::ptr_eq(opened(&pool, 1).connection(), &old));
 }
 
 #[test]
