@@ -27,7 +27,7 @@ pub use rp_documents::Entry;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct AuditQuery {
-    /// A part of the name, or the subject.
+    /// The subject, or the whole name in any case of letters.
     person: Option<String>,
     /// A resource id, or the name of one cluster.
     target: Option<String>,
@@ -40,9 +40,9 @@ pub struct AuditQuery {
     from: Option<String>,
     /// Exclusive; a day is taken whole.
     to: Option<String>,
-    /// Rows, 1 to 500; 100 without.
+    /// Rows, 1 to 500; 100 without. An export has all of them.
     limit: Option<usize>,
-    /// Where the answer before ended.
+    /// Where the answer before ended. An export ignores it.
     #[serde(rename = "continue")]
     next: Option<String>,
 }

@@ -111,13 +111,13 @@ impl ElevationView {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ElevationsQuery {
-    /// One's own: the default.
+    /// One's own: the default where nothing else is asked for.
     mine: bool,
     /// Everybody's: approvers, auditors and admins.
     all: bool,
     /// Those that wait for a decision.
     waiting: bool,
-    /// Those in force.
+    /// Those in force; everybody's, unless `mine` is there too.
     active: bool,
     /// Break-glass elevations that nobody has reviewed.
     unreviewed: bool,

@@ -183,7 +183,7 @@ pub struct DeviceCodeResponse<'a> {
     device_code: RevealedSecret<'a>,
     user_code: RevealedSecret<'a>,
     verification_uri: String,
-    verification_uri_complete: String,
+    verification_uri_complete: RevealedSecret<'a>,
     /// Seconds until the codes end.
     expires_in: u64,
     /// Seconds between two questions whether the person has agreed.
@@ -206,7 +206,7 @@ pub async fn device(
     json(&DeviceCodeResponse {
         device_code: RevealedSecret::new(made.device_code.expose().as_str()),
         user_code: RevealedSecret::new(made.user_code.as_str()),
-        verification_uri_complete: format!("{page}?user_code={}", made.user_code),
+        verification_uri_complete: RevealedSecret::new(format!("{page}?user_code={}", made.user_code)),
         verification_uri: page,
         expires_in: DEVICE_LIFE.as_secs(),
         interval: INTERVAL.as_secs(),

@@ -84,12 +84,22 @@ pub async fn serial(
     Ok(response)
 }
 
+/// The reason for a look at a screen.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ScreenshotQuery {
+    /// Why you look; or the header X-Aro-Reason.
+    reason: String,
+    /// Ticket or incident; or the header X-Aro-Ticket.
+    ticket: String,
+}
+
 /// The picture of the screen.
 pub async fn screenshot(
     State(state): State<PortalState>,
     user: CurrentUser,
     Path((sub, group, name, machine)): MachinePath,
-    Query(how): Query<SerialOptions>,
+    Query(how): Query<ScreenshotQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Fault> {
     let entry = entry(&state, &sub, &group, &name)?;

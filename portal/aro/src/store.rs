@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 use clap::Subcommand;
+use rp_base::text::terminal_json;
 use serde_json::{Value, json};
 
 use crate::config_args::ConfigArgs;
 use crate::control::Client;
-use crate::output::print_json;
+use crate::output::{print_json, print_part};
 use crate::{store_copy, store_restore};
 
 #[derive(Debug, Subcommand)]
@@ -95,7 +96,11 @@ async fn list(
         pairs.extend(from.as_deref().map(|from| ("continue", from)));
         let page = client.get(&format!("/store/documents?{}", query(&pairs))).await?;
         let items = page.get("items").and_then(Value::as_array).context("the answer has another form")?;
-        items.iter().take(left).try_for_each(|item| print_json(item.to_string()))?;
+        for item in items.iter().take(left) {
+            if !print_part(&format!("{}\n", terminal_json(item.to_string())))? {
+                return Ok(());
+            }
+        }
         left -= items.len().min(left);
         from = page.get("continue").and_then(Value::as_str).map(str::to_owned);
         if from.is_none() {

@@ -48,7 +48,9 @@ pub async fn run(args: &RestoreArgs, settings: &Settings) -> anyhow::Result<()> 
     let restored = async |backup: &PathBuf, path: &PathBuf| -> anyhow::Result<()> {
         let aside = SqliteStore::restore(backup, path).await.with_context(|| path.display().to_string())?;
         let before = aside.map_or_else(String::new, |aside| format!("; before: {}", aside.display()));
-        Ok(print_line(&format!("{} restored{before}", path.display()))?)
+        // Output that cannot be written must not leave the access of the backup open.
+        let _ = print_line(&format!("{} restored{before}", path.display()));
+        Ok(())
     };
     if let Some(backup) = &args.audit {
         let path = settings.audit.path.as_ref().context("audit.path is not set")?;

@@ -133,6 +133,7 @@ fn digest(views: &[GrantView]) -> String {
     for view in views {
         let grant = &view.grant;
         (grant.id.as_str(), view.state as u8, view.rights, view.streams).hash(&mut hasher);
+        view.is_effective().hash(&mut hasher);
         (grant.not_after.millis(), view.last_used.map(Timestamp::millis)).hash(&mut hasher);
         for open in &view.open {
             (&open.replica, open.count, &open.what).hash(&mut hasher);

@@ -70,7 +70,7 @@ pub(super) static ROWS: &[Route] = &[
         .answers(json::<api::serial::SerialResponse<'_>>()),
     get(v1!("/machines/{item}/screenshot"), SRE, AuditClass::None, handler!(api::serial::screenshot))
         .doc("getScreenshot", "objects", "The picture of a machine's screen: PNG, JPEG or BMP")
-        .query::<api::serial::SerialOptions>()
+        .query::<api::serial::ScreenshotQuery>()
         .answers(content("image/png")),
     get(v1!("/objects/{api}/{version}/{plural}"), VIEWER, AuditClass::None, handler!(api::looks::list))
         .doc("listObjects", "objects", "Objects of any kind, with the viewer's own access")

@@ -151,7 +151,12 @@ impl Access {
     /// were opened with.
     pub(crate) fn apply(&self, id: &str, grant: Option<Grant>) {
         let mut cache = self.cache.write();
-        let Some(old) = cache.get(id).cloned() else { return };
+        let Some(old) = cache.get(id).cloned() else {
+            if grant.is_none_or(|grant| grant.revoked.is_some()) {
+                self.forgotten.lock().remove(id);
+            }
+            return;
+        };
         match grant {
             None => {
                 cache.remove(id);

@@ -16,7 +16,7 @@ use crate::active_grant::{ActiveGrant, SteadyEnd};
 const PRUNE_EVERY: Duration = Duration::from_secs(60);
 
 /// The ends of accesses that are not in the cache. An end is kept until both clocks have passed it, so there are no more
-/// than grants that live by one of the clocks and were used here: their number is bounded for each person.
+/// than grants that live by one of the clocks, are not revoked and were used here: their number is bounded for each person.
 #[derive(Debug, Default)]
 pub(crate) struct ForgottenEnds {
     ends: HashMap<Id, SteadyEnd>,
@@ -35,6 +35,11 @@ impl ForgottenEnds {
     /// both clocks have passed its end.
     pub(crate) fn take(&mut self, id: &Id) -> Option<SteadyEnd> {
         self.ends.remove(id)
+    }
+
+    /// Drops the end of an access that the store ended: it opens nothing, whatever the clocks say.
+    pub(crate) fn remove(&mut self, id: &str) {
+        self.ends.remove(id);
     }
 
     /// Drops the ends that both clocks have passed. Does nothing within a minute of the last time.

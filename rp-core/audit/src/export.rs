@@ -42,12 +42,14 @@ pub struct Export {
     position: i64,
     /// Up to where entries have been given out.
     entries: i64,
+    /// Where the stage ends: a log that grows faster than it is read would have no end.
+    until: Option<i64>,
 }
 
 impl Export {
     /// From the first entry on.
     pub fn new(store: SharedStore) -> Self {
-        Self { store, stage: Stage::Entries, position: 0, entries: 0 }
+        Self { store, stage: Stage::Entries, position: 0, entries: 0, until: None }
     }
 
     /// Some more lines; `None` at the end. May be empty before that.
@@ -61,17 +63,22 @@ impl Export {
             Stage::Tombstones => Collection::AuditTombstones,
             Stage::Done => return Ok(None),
         };
+        let until = match self.until {
+            Some(until) => until,
+            None => *self.until.insert(self.store.head(collection).await?),
+        };
         let changes = self.store.changes(collection, self.position, PAGE).await?;
         let stored = changes.items.iter().filter_map(|change| change.document.as_ref());
         let lines = stored.flat_map(|stored| lines(collection, stored)).collect();
         self.position = changes.cursor;
-        if !changes.more {
+        if !changes.more || self.position >= until {
             self.begin_next_stage();
         }
         Ok(Some(lines))
     }
 
     fn begin_next_stage(&mut self) {
+        self.until = None;
         (self.stage, self.position, self.entries) = match self.stage {
             Stage::Entries => (Stage::Checkpoints, 0, self.position),
             Stage::Checkpoints => (Stage::LateEntries, self.entries, self.entries),

@@ -70,7 +70,7 @@ impl<T: Zeroize + JsonSchema> JsonSchema for Secret<T> {
     }
 }
 
-/// A text of a format that JSON Schema 2020-12 names (validation, §7.3).
+/// A text of a format that JSON Schema 2020-12 names (validation, section 7.3).
 fn formatted(generator: &mut SchemaGenerator, format: &str) -> Schema {
     let mut schema = String::json_schema(generator);
     schema.insert("format".to_owned(), format.into());

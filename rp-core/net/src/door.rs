@@ -189,8 +189,8 @@ impl Door {
             }
             None => self.make_room(&mut table, 0)?,
         }
-        // A health check may use one of the others.
-        if !checks && !self.has_descriptor(&mut table) {
+        // Health checks may use some of the others, but not all: a balancer's own address may be one of theirs.
+        if !self.has_descriptor(&mut table, if checks { CHECKS } else { 0 }) {
             return Err(AdmissionRefusal::Connections);
         }
         let life = ConnectionState::new(table.next_number(), address, self.limits.strangers.is_none());
@@ -218,10 +218,10 @@ impl Door {
         if room { Ok(()) } else { Err(full) }
     }
 
-    /// Whether connections leave a descriptor of their share, or do so after an idle stranger was closed: at this door,
-    /// else at another one.
-    fn has_descriptor(&self, table: &mut ConnectionTable) -> bool {
-        if !self.descriptors.is_used_up() {
+    /// Whether connections leave a descriptor of their share and `extra` more, or do so after an idle stranger was closed:
+    /// at this door, else at another one.
+    fn has_descriptor(&self, table: &mut ConnectionTable, extra: usize) -> bool {
+        if !self.descriptors.is_used_up(extra) {
             return true;
         }
         self.metrics.short_of_descriptors.with(&ListenerLabels { listener: self.listener }).inc();

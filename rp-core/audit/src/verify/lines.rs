@@ -216,9 +216,7 @@ impl LineVerifier {
         }
         self.verdict
     }
-}
 
-impl LineVerifier {
     fn newest_first(mut self) -> Verdict {
         let verdict = &mut self.verdict;
         verdict.entries += self.descending;

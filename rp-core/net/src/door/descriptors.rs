@@ -44,9 +44,9 @@ impl DescriptorShare {
         doors.push(Arc::downgrade(door));
     }
 
-    /// Whether connections use the whole share.
-    pub(super) fn is_used_up(&self) -> bool {
-        self.used.load(Ordering::Relaxed) >= self.most
+    /// Whether connections use the whole share and `extra` more.
+    pub(super) fn is_used_up(&self, extra: usize) -> bool {
+        self.used.load(Ordering::Relaxed) >= self.most.saturating_add(extra)
     }
 
     /// A connection was admitted.

@@ -112,7 +112,7 @@ async fn connections_of_all_doors_keep_within_their_share_of_descriptors() {
     let quietest = ssh.enter(address("192.0.2.3"), false).unwrap();
     tokio::time::advance(Duration::from_secs(1)).await;
     let quiet = ssh.enter(address("192.0.2.4"), false).unwrap();
-    assert!(share.is_used_up() && !is_cut(&quietest));
+    assert!(share.is_used_up(0) && !is_cut(&quietest));
     // This door has no stranger.
     let next = https.enter(address("192.0.2.5"), false).unwrap();
     assert_eq!((is_cut(&quietest), is_cut(&quiet)), (true, false));
@@ -127,6 +127,19 @@ async fn connections_of_all_doors_keep_within_their_share_of_descriptors() {
     assert!(!known.iter().any(is_cut));
     drop(next);
     ssh.enter(address("192.0.2.6"), false).unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn health_checks_use_some_descriptors_beyond_the_share() {
+    let checks_from = vec!["198.51.100.0/24".parse().unwrap()];
+    let limits = DoorLimits { checks_from, ..DoorLimits::default() };
+    let door = Door::sharing(limits, "other", &Registry::new(), DescriptorShare::new(1));
+    let first = door.enter(address("192.0.2.1"), false).unwrap();
+    assert_eq!(door.enter(address("192.0.2.2"), false).unwrap_err(), AdmissionRefusal::Connections);
+    let check = || door.enter(address("198.51.100.1"), false);
+    let checks: Vec<ConnectionPermit> = (0..CHECKS).map(|_| check().unwrap()).collect();
+    assert_eq!(check().unwrap_err(), AdmissionRefusal::Connections);
+    assert!(!is_cut(&first) && !checks.iter().any(is_cut));
 }
 
 #[tokio::test(start_paused = true)]

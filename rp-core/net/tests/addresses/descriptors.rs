@@ -214,7 +214,9 @@ async fn a_listener_serves_again_when_descriptors_come_back() {
     let test = "descriptors::a_listener_serves_again_when_descriptors_come_back";
     let mut listener = ListenerProcess::start("known", test);
     listener.order(USE_UP);
-    assert_eq!(listener.open_descriptors(), DESCRIPTORS);
+    // One that was inherited may have a number beyond the limit.
+    let open = listener.open_descriptors();
+    assert!(open >= DESCRIPTORS, "{open} descriptors");
     let waiting = listener.connect().await;
     let asked = tokio::spawn(good(listener.address, b""));
     listener.order(GIVE_BACK);
