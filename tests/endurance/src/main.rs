@@ -36,6 +36,7 @@ use tokio::sync::watch;
 use crate::environment::{Environment, GRANT_LIFE};
 use crate::faults::{FaultSummary, PlannedFault};
 use crate::load::{Load, Tally};
+use crate::part::gauge;
 use crate::report::{Report, progress};
 use crate::samples::{Baseline, Samples};
 
@@ -106,7 +107,7 @@ async fn loaded(environment: &Arc<Environment>, options: &Options, report: &mut 
     let planned =
         faults::schedule(options.seed, whole, environment.site.parts.len(), environment.site.to_store.len());
     announce(environment, options.seed, &planned);
-    let before = Baseline::taken(environment).await;
+    let before = Baseline::taken(environment).await?;
     let began = Instant::now();
     let load = Load::start(environment, &workloads);
     let (stop, stopped) = watch::channel(false);
@@ -127,7 +128,7 @@ async fn loaded(environment: &Arc<Environment>, options: &Options, report: &mut 
         Ok(())
     })
     .await?;
-    before.judge(&Baseline::taken(environment).await, report);
+    before.judge(&Baseline::taken(environment).await?, report);
     let kept = environment.promises.check(environment).await?;
     report.stated("promises that were looked up", kept.checked);
     report.none("promises that were broken", kept.lost.len() as u64, kept.shown());
@@ -163,8 +164,14 @@ fn tell_load(report: &mut Report, tallies: &[(&'static str, Tally)], broken: &Fa
     }
 }
 
-/// The audit chain, from its first entry to the last.
+/// Every process, and the audit chain from its first entry to the last.
 async fn verified(environment: &Environment, report: &mut Report) -> Result<()> {
+    for part in &environment.site.parts {
+        part.lives()?;
+        let metrics = part.admin("/metrics").await?;
+        let panics = gauge(&metrics, "process_panics_total").context("no count of panics")?;
+        report.most(format_args!("{}: panics since its last start", part.name), panics, 0.0, "");
+    }
     let verdict = promises::audit_verdict(environment).await?;
     report.stated("audit entries", format!("{} of {} writers", verdict["entries"], verdict["writers"]));
     let findings: Vec<String> = match verdict["findings"].as_array() {

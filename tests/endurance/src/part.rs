@@ -97,8 +97,9 @@ impl Part {
     /// Ends it at once (`SIGKILL`), and waits until it is gone.
     ///
     /// # Errors
-    /// The kernel does not say.
+    /// It had ended by itself before, or the kernel does not say.
     pub(crate) fn kill(&self) -> Result<()> {
+        self.lives()?;
         self.process.lock().take().context("it does not run")?.kill()
     }
 

@@ -33,6 +33,8 @@ pub(crate) enum Promise {
     SignedOut { cookie: String },
     /// An operation was accepted: it has come to its end. The path of its status.
     Operation { path: String },
+    /// The deletion of a cluster was accepted: it is gone, and so is what it had in Azure. The path of the cluster.
+    Deleted { path: String, number: u64 },
 }
 
 /// All of them so far.
@@ -117,6 +119,12 @@ async fn holds(environment: &Environment, caller: &Caller, promise: &Promise) ->
             let operation = caller.get(0, path).await?.ok()?.json()?;
             let ended = operation["endTime"].is_string();
             ensure!(ended, "operation {path} has not ended: {}", operation["status"]);
+        }
+        Promise::Deleted { path, number } => {
+            let status = caller.get(0, path).await?.status;
+            ensure!(status == 404, "deleted cluster {number} is answered {status}");
+            let left = site.azure.left(*number);
+            ensure!(left.is_empty(), "left of deleted cluster {number} in Azure: {left:?}");
         }
         // Looked up all at once, in one reading of the log.
         Promise::Entry { .. } => {}

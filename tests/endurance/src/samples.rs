@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use rp_documents::Collection;
 use tokio::sync::watch;
 
 use crate::environment::Environment;
 use crate::part::{Part, Role, gauge};
 use crate::report::{Report, number};
-use crate::slope::{Point, fitted, last_process};
+use crate::slope::{LEAST_TIME, Point, fitted, last_process};
 
 /// Between two measurements.
 const EVERY: Duration = Duration::from_secs(10);
@@ -64,6 +64,9 @@ pub(crate) enum Measure {
     Descriptors,
     Tasks,
 }
+
+/// How many these are.
+const MEASURES: usize = 3;
 
 /// All measurements of a run.
 #[derive(Debug, Default)]
@@ -119,6 +122,8 @@ impl Samples {
     /// Judges the slopes of the second half of a run of so many seconds.
     pub(crate) fn judge(&self, whole: Duration, report: &mut Report) {
         let half = whole.as_secs_f64() / 2.0;
+        // The half of such a run has enough points of everything, or it was not measured as it should be.
+        let must_have_slope = half >= 2.0 * LEAST_TIME;
         for ((name, measure), points) in &self.processes {
             let points = last_process(points, half);
             let (what, unit, bound) = match measure {
@@ -127,6 +132,10 @@ impl Samples {
                 Measure::Tasks => ("tasks", "an hour", TASKS_AN_HOUR),
             };
             let Some(line) = fitted(&points) else {
+                if must_have_slope {
+                    report.none(format_args!("{name}: {what}, measured too seldom"), 1, &[]);
+                    continue;
+                }
                 let last = points.last().map_or_else(|| "nothing".to_owned(), |point| number(point.value));
                 report.stated(format_args!("{name}: {what}, for too short a time for a slope"), last);
                 continue;
@@ -135,9 +144,15 @@ impl Samples {
             let what = format!("{name}: growth of {what} (mean {})", number(line.mean));
             report.most(what, line.an_hour, bound.max(share), unit);
         }
-        for (name, points) in &self.rows {
-            let Some(line) = fitted(&last_process(points, half)) else { continue };
-            let kept = KEPT.iter().any(|collection| collection.name() == *name);
+        for collection in Collection::ALL {
+            let (name, kept) = (collection.name(), KEPT.contains(&collection));
+            let points = self.rows.get(name).map(Vec::as_slice).unwrap_or_default();
+            let Some(line) = fitted(&last_process(points, half)) else {
+                if must_have_slope {
+                    report.none(format_args!("{name}: rows, counted too seldom"), 1, &[]);
+                }
+                continue;
+            };
             let what = format!("{name}: growth of rows (mean {})", number(line.mean));
             if kept {
                 report.stated(
@@ -186,18 +201,19 @@ fn float(count: u64) -> f64 {
 pub(crate) struct Baseline(BTreeMap<(String, Measure), f64>);
 
 impl Baseline {
-    /// Measures every process.
-    pub(crate) async fn taken(environment: &Environment) -> Self {
+    /// Measures every process, while nothing is broken.
+    ///
+    /// # Errors
+    /// A process ended by itself, or cannot be measured in full.
+    pub(crate) async fn taken(environment: &Environment) -> Result<Self> {
         let mut all = BTreeMap::new();
         for part in &environment.site.parts {
-            all.extend(
-                measured(part)
-                    .await
-                    .into_iter()
-                    .map(|(measure, value)| ((part.name.clone(), measure), value)),
-            );
+            part.lives()?;
+            let found = measured(part).await;
+            ensure!(found.len() == MEASURES, "{}: of all measures there are only {found:?}", part.name);
+            all.extend(found.into_iter().map(|(measure, value)| ((part.name.clone(), measure), value)));
         }
-        Self(all)
+        Ok(Self(all))
     }
 
     /// Judges what there is after the load, when everybody has left.
@@ -234,13 +250,13 @@ impl Baseline {
 /// What the portals still have open, in words; nothing when everybody has left.
 ///
 /// # Errors
-/// A portal does not answer.
+/// A portal does not answer, or has no such gauge.
 pub(crate) async fn open(environment: &Environment) -> Result<Vec<String>> {
     let mut open = Vec::new();
     for portal in environment.site.with_role(Role::Portal) {
         let metrics = portal.admin("/metrics").await?;
         for name in OPEN {
-            let count = gauge(&metrics, name).unwrap_or(0.0);
+            let count = gauge(&metrics, name).with_context(|| format!("{}: no {name}", portal.name))?;
             if count > 0.0 {
                 open.push(format!("{}: {name} is {}", portal.name, number(count)));
             }

@@ -13,7 +13,7 @@ pub(crate) struct Point {
 /// Fewer points say nothing about a slope.
 pub(crate) const LEAST_POINTS: usize = 12;
 /// A series over less time, seconds, says nothing about an hour.
-const LEAST_TIME: f64 = 300.0;
+pub(crate) const LEAST_TIME: f64 = 300.0;
 
 /// The line through a series.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -217,6 +217,7 @@ impl Workload for Puts {
         ensure!(heard, "DELETE: {told:?}");
         if let Some(promise) = operation(&told) {
             environment.promises.note(promise);
+            environment.promises.note(Promise::Deleted { path: path.clone(), number });
         }
         self.comes_to(environment, &path, "").await?;
         let left = environment.site.azure.left(number);
