@@ -97,7 +97,7 @@ pub(crate) fn without_test<'a>(named: impl Iterator<Item = (&'a str, &'a str)>) 
     Ok(wrong)
 }
 
-const FOLDERS: [(&str, &str); 42] = [
+const FOLDERS: [(&str, &str); 43] = [
     ("stories", "tests/stories"),
     ("contracts", "tests/contracts"),
     ("powercut", "tests/powercut"),
@@ -131,7 +131,8 @@ const FOLDERS: [(&str, &str); 42] = [
     ("rp-simulator", "rp-core/simulator/src"),
     ("rp-tunnel", "rp-core/tunnel"),
     ("proxy", "proxy"),
-    ("web", "web"),
+    ("web", "web/src"),
+    ("web-samples", "web/samples"),
     ("portal", "portal/src"),
     ("portal-api", "portal/api"),
     ("portal-cli", "portal/cli"),
