@@ -27,7 +27,7 @@ pub struct Event {
     pub count: i64,
     /// Who says so.
     pub from: String,
-    /// The node of whoever says so.
+    /// The node of the component that reports the event.
     pub host: String,
 }
 

@@ -25,7 +25,7 @@ const UNSEARCHED: &str =
 /// held; an unfinished one at the end does not pass.
 #[derive(Default)]
 pub struct Redactor {
-    place: Place,
+    state: ScanState,
     held: Vec<u8>,
     /// The string is too long to be held.
     overlong: bool,
@@ -40,8 +40,9 @@ impl fmt::Debug for Redactor {
     }
 }
 
+/// What the next byte of the document belongs to.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ScanState {
     #[default]
     Between,
     String,
@@ -59,13 +60,13 @@ impl Redactor {
     /// Takes the next piece; what may pass is appended to `out`.
     pub fn pass(&mut self, mut piece: &[u8], out: &mut Vec<u8>) {
         while !piece.is_empty() {
-            if self.place == Place::Between {
+            if self.state == ScanState::Between {
                 let at = piece.iter().position(|byte| *byte == b'"');
                 let (between, rest) = piece.split_at(at.unwrap_or(piece.len()));
                 out.extend_from_slice(between);
                 piece = rest;
                 if let Some(rest) = piece.strip_prefix(b"\"") {
-                    (self.place, piece) = (Place::String, rest);
+                    (self.state, piece) = (ScanState::String, rest);
                 }
                 continue;
             }
@@ -74,7 +75,7 @@ impl Redactor {
             self.hold(string);
             piece = rest;
             if let Some(rest) = piece.strip_prefix(b"\"") {
-                (self.place, piece) = (Place::Between, rest);
+                (self.state, piece) = (ScanState::Between, rest);
                 self.close(out);
             }
         }
@@ -83,9 +84,12 @@ impl Redactor {
     /// Where the string's closing quote is in the piece.
     fn end_of_string(&mut self, piece: &[u8]) -> Option<usize> {
         piece.iter().position(|byte| {
-            let ends = self.place == Place::String && *byte == b'"';
-            self.place =
-                if self.place == Place::String && *byte == b'\\' { Place::Escape } else { Place::String };
+            let ends = self.state == ScanState::String && *byte == b'"';
+            self.state = if self.state == ScanState::String && *byte == b'\\' {
+                ScanState::Escape
+            } else {
+                ScanState::String
+            };
             ends
         })
     }

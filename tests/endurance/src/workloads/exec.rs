@@ -42,6 +42,6 @@ impl Workload for Exec {
         // Channel 0 is the standard input.
         wire.send(frame(2, format!("\0{word}\n").as_bytes())?).await?;
         wire.says(&word).await
-        // The connection is dropped with the command running: whoever closes a terminal's window does the same.
+        // The connection is dropped with the command running, as when somebody closes a terminal's window.
     }
 }
