@@ -53,6 +53,7 @@ generated: ## Write docs/reference and the picture of the crates anew
 	target/debug/aro print routes > docs/reference/routes.md
 	target/debug/aro print openapi > docs/reference/openapi.json
 	target/debug/aro print api-versions > docs/reference/api-versions.md
+	target/debug/aro print command-line > docs/reference/command-line.md
 	rm -rf docs/reference/swagger
 	set -e; for version in $$(sed -n 's/^### \(20[^ ]*\) (\(stable\|preview\)).*/\1/p' docs/reference/api-versions.md); do \
 		target/debug/aro print swagger $$version --into docs/reference/swagger; done

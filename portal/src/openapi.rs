@@ -2,14 +2,18 @@
 //! (`contract/portal.md` §8 and "Do better" 28). Its schemas come from the types that rows name, which are those that
 //! handlers read and write.
 
+mod parameters;
+pub(crate) mod refusals;
 mod schemas;
 
 use axum::body::Body;
 use axum::response::Response;
 use http::{HeaderValue, header};
+use portal_session::session_store::COOKIE;
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
+use self::parameters::in_path;
 use self::schemas::Schemas;
 use crate::failure::ErrorAnswer;
 use crate::route::{AllowedCaller, Route, RouteAnswer, RouteBody, RouteDoc};
@@ -45,20 +49,20 @@ pub(crate) fn response(routes: impl Iterator<Item = &'static Route>) -> Response
 fn value(routes: impl Iterator<Item = &'static Route>) -> Value {
     let mut paths: Map<String, Value> = Map::new();
     let mut schemas = Schemas::new();
+    let error = schemas.answer(SchemaGenerator::subschema_for::<ErrorAnswer<'_>>);
     for (route, doc) in routes.filter_map(|route| Some((route, route.doc?))) {
         // OpenAPI has no pattern for "the rest of the path"; the parameter's description says so.
         let path = route.path.replace("{*", "{");
         let operations = paths.entry(path).or_insert_with(|| json!({}));
-        operations[route.method.name().to_ascii_lowercase()] = operation(route, doc, &mut schemas);
+        operations[route.method.name().to_ascii_lowercase()] = operation(route, doc, &mut schemas, &error);
     }
-    let error = schemas.answer(SchemaGenerator::subschema_for::<ErrorAnswer<'_>>);
     json!({
         "openapi": "3.1.0",
         "info": {
             "title": "aro",
             "version": "v1",
             "summary": "Clusters, and access to them for a while",
-            "description": "JSON API of the portal. Instants are RFC 3339 in UTC; lists are never null; an error of any route is an Error. Unsafe calls with a session's cookie carry the header X-CSRF-Token, which /api/info gives; calls with a bearer token carry none.",
+            "description": "JSON API of the portal. Instants are RFC 3339 in UTC; lists are never null; an error of any route is an Error, with the codes that x-aro-codes lists by status. A HEAD is answered as its GET. Unsafe calls with a session's cookie carry the header X-CSRF-Token, which /api/info gives; calls with a bearer token carry none.",
         },
         "servers": [{ "url": "/", "description": "The portal of a region" }],
         "security": [{ "bearer": [] }, { "session": [] }],
@@ -67,8 +71,10 @@ fn value(routes: impl Iterator<Item = &'static Route>) -> Value {
         "components": {
             "securitySchemes": {
                 "bearer": { "type": "http", "scheme": "bearer", "description": "A token of aro login, of a robot, or of the provider's client credentials" },
-                "session": { "type": "apiKey", "in": "cookie", "name": "__Host-aro", "description": "The session of a browser" },
+                "session": { "type": "apiKey", "in": "cookie", "name": COOKIE, "description": "The session of a browser" },
+                "csrf": { "type": "apiKey", "in": "header", "name": "X-CSRF-Token", "description": "Beside the session's cookie in unsafe calls: the token that /api/info gives" },
             },
+            "headers": refusals::headers(),
             "responses": { "Error": {
                 "description": "What failed, whose side it is on, what to do",
                 "content": { "application/json": { "schema": error } },
@@ -78,21 +84,26 @@ fn value(routes: impl Iterator<Item = &'static Route>) -> Value {
     })
 }
 
-fn operation(route: &Route, doc: RouteDoc, schemas: &mut Schemas) -> Value {
-    let mut parameters: Vec<Value> = in_path(route.path);
+fn operation(route: &Route, doc: RouteDoc, schemas: &mut Schemas, error: &Value) -> Value {
+    let mut parameters: Vec<Value> = in_path(route);
     for shape in route.query.into_iter().flatten() {
         parameters.extend(schemas.parameters(shape));
     }
+    let mut responses = refusals::answers(route, error);
+    responses.insert(route.answer.status.to_string(), answer(route.answer, schemas));
+    responses.insert("default".to_owned(), json!({ "$ref": "#/components/responses/Error" }));
     let mut operation = json!({
         "operationId": doc.operation,
         "summary": doc.summary,
         "tags": [doc.tag],
         "parameters": parameters,
-        "responses": { route.answer.status.to_string(): answer(route.answer, schemas), "default": { "$ref": "#/components/responses/Error" } },
+        "responses": responses,
         "x-aro-who": route.who.name(),
     });
     if matches!(route.who, AllowedCaller::Public) {
         operation["security"] = json!([]);
+    } else if route.csrf {
+        operation["security"] = json!([{ "bearer": [] }, { "session": [], "csrf": [] }]);
     }
     if let Some(body) = request_body(route.takes, schemas) {
         operation["requestBody"] = body;
@@ -116,31 +127,22 @@ fn answer(answer: RouteAnswer, schemas: &mut Schemas) -> Value {
     if answer.status == 204 {
         return json!({ "description": "Done" });
     }
-    let schema = match answer.schema {
-        Some(shape) => schemas.answer(shape),
-        None if answer.kind.starts_with("image/") => json!({ "type": "string", "format": "binary" }),
-        None => json!({ "type": "string" }),
-    };
-    json!({ "description": "The answer", "content": { answer.kind: { "schema": schema } } })
+    let mut content = Map::new();
+    let schema = answer.schema.map_or_else(|| not_json(answer.kind), |shape| schemas.answer(shape));
+    content.insert(answer.kind.to_owned(), json!({ "schema": schema }));
+    for kind in answer.other_kinds.into_iter().flatten() {
+        content.insert(kind.to_owned(), json!({ "schema": not_json(kind) }));
+    }
+    json!({ "description": "The answer", "content": content })
 }
 
-fn in_path(path: &str) -> Vec<Value> {
-    path.split('/')
-        .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
-        .map(|name| {
-            let rest = name.strip_prefix('*');
-            let what = match (rest, name) {
-                (Some(_), _) => "The rest of the path, with its slashes",
-                (_, "sub") => "Subscription id",
-                (_, "group") => "Resource group",
-                (_, "name") => "Name",
-                (_, "id") => "Id, as an answer gave it",
-                _ => "As an answer or the guide names it",
-            };
-            let name = rest.unwrap_or(name);
-            json!({ "name": name, "in": "path", "required": true, "description": what, "schema": { "type": "string" } })
-        })
-        .collect()
+/// The schema of content that is no JSON: text or bytes.
+fn not_json(kind: &str) -> Value {
+    if kind.starts_with("image/") {
+        json!({ "type": "string", "format": "binary" })
+    } else {
+        json!({ "type": "string" })
+    }
 }
 
 #[cfg(test)]
@@ -214,7 +216,7 @@ mod tests {
     fn a_name_is_one_schema() {
         let mut schemas = Schemas::new();
         for (route, doc) in table().filter_map(|route| Some((route, route.doc?))) {
-            operation(route, doc, &mut schemas);
+            operation(route, doc, &mut schemas, &Value::Null);
         }
         let [requests, answers] = schemas.both();
         for (name, schema) in &requests {
@@ -246,6 +248,29 @@ mod tests {
             seen += 1;
         }
         assert!(seen > 12, "{seen}");
+    }
+
+    #[test]
+    fn answers_have_every_content_type_that_a_caller_may_get() {
+        let value = value(table());
+        let operations = value["paths"].as_object().unwrap().values().filter_map(Value::as_object);
+        let find = |id: &str| operations.clone().flat_map(Map::values).find(|one| one["operationId"] == id);
+        let expected: [(&str, &[&str]); 6] = [
+            ("exportAudit", &["application/x-ndjson"]),
+            ("getObject", &["application/json", "application/yaml"]),
+            ("getScreenshot", &["image/bmp", "image/jpeg", "image/png"]),
+            ("getSerialConsole", &["application/json", "text/plain"]),
+            ("queryFleet", &["text/event-stream"]),
+            ("reportAccess", &["application/json", "text/csv"]),
+        ];
+        for (id, kinds) in expected {
+            let operation = find(id).unwrap_or_else(|| panic!("no {id}"));
+            let content = operation["responses"]["200"]["content"].as_object().unwrap();
+            assert_eq!(content.keys().map(String::as_str).collect::<Vec<_>>(), kinds, "{id}");
+        }
+        let unsafe_call = find("createGrant").unwrap();
+        assert_eq!(unsafe_call["security"], json!([{ "bearer": [] }, { "session": [], "csrf": [] }]));
+        assert_eq!(find("beginDeviceSignIn").unwrap()["security"], json!([]));
     }
 
     #[test]

@@ -129,7 +129,19 @@ pub struct Route {
     pub takes: RouteBody,
     /// The answer when it succeeds, for the OpenAPI document.
     pub(crate) answer: RouteAnswer,
+    /// What the handler refuses beside the gate, for the OpenAPI document.
+    pub(crate) refusals: [Refusals; 2],
+    /// The handler may ask for a sign-in of the last minutes, for the OpenAPI document.
+    pub(crate) fresh: bool,
+    /// A parameter of the path with all its values, for the OpenAPI document.
+    pub(crate) values: Option<PathValues>,
 }
+
+/// Statuses of errors, each with the stable codes that an answer of the status may carry.
+pub(crate) type Refusals = &'static [(u16, &'static [&'static str])];
+
+/// The name of a parameter of the path, and all the values that it may have.
+pub(crate) type PathValues = (&'static str, fn() -> Vec<&'static str>);
 
 /// What the OpenAPI document says of a route.
 #[derive(Debug, Clone, Copy)]
@@ -148,6 +160,8 @@ pub(crate) struct RouteAnswer {
     pub(crate) kind: &'static str,
     /// The type that is answered, where it is JSON.
     pub(crate) schema: Option<Shape>,
+    /// Other content types that a caller may get, by a parameter or by what is there. They are no JSON.
+    pub(crate) other_kinds: [Option<&'static str>; 2],
 }
 
 /// A page, or a read of the JSON API. It takes no body.
@@ -159,7 +173,23 @@ pub(crate) const fn get(
 ) -> Route {
     let (method, answer) = (Method::Get, ANYTHING);
     let (query, takes) = ([None, None], RouteBody::Undeclared);
-    Route { method, path, who, csrf: false, audit, handler, body: 0, doc: None, query, takes, answer }
+    let (csrf, fresh, body, doc, refusals, values) = (false, false, 0, None, [NO_REFUSALS; 2], None);
+    Route {
+        method,
+        path,
+        who,
+        csrf,
+        audit,
+        handler,
+        body,
+        doc,
+        query,
+        takes,
+        answer,
+        refusals,
+        fresh,
+        values,
+    }
 }
 
 /// A form, or a call of the JSON API that has a body.
@@ -228,10 +258,43 @@ impl Route {
     pub(crate) const fn answers(self, answer: RouteAnswer) -> Self {
         Self { answer, ..self }
     }
+
+    /// Names what the handler refuses for reasons of its own. A second call adds a second table.
+    pub(crate) const fn refuses(self, more: Refusals) -> Self {
+        let refusals = match self.refusals {
+            [[], _] => [more, NO_REFUSALS],
+            [first, _] => [first, more],
+        };
+        Self { refusals, ..self }
+    }
+
+    /// Says that the handler may ask for a sign-in of the last minutes (`[access] fresh_sign_in`).
+    pub(crate) const fn fresh(self) -> Self {
+        Self { fresh: true, ..self }
+    }
+
+    /// Names all the values of a parameter of the path.
+    pub(crate) const fn one_of(self, parameter: &'static str, values: fn() -> Vec<&'static str>) -> Self {
+        Self { values: Some((parameter, values)), ..self }
+    }
+}
+
+const NO_REFUSALS: Refusals = &[];
+
+impl RouteAnswer {
+    /// Adds another content type that a caller may get; at most two.
+    pub(crate) const fn or(self, kind: &'static str) -> Self {
+        let other_kinds = match self.other_kinds {
+            [None, _] => [Some(kind), None],
+            [first, _] => [first, Some(kind)],
+        };
+        Self { other_kinds, ..self }
+    }
 }
 
 /// JSON that is not described.
-const ANYTHING: RouteAnswer = RouteAnswer { status: 200, kind: "application/json", schema: None };
+const ANYTHING: RouteAnswer =
+    RouteAnswer { status: 200, kind: "application/json", schema: None, other_kinds: [None, None] };
 
 /// JSON of a type.
 pub(crate) const fn json<T: JsonSchema>() -> RouteAnswer {

@@ -19,6 +19,7 @@ mod exec;
 pub mod fuzzing;
 mod handle;
 mod headers;
+mod helm_release;
 mod identity;
 mod impersonation;
 mod kube_protobuf;

@@ -12,6 +12,11 @@ await story(async (page) => {
 
   await page.keyboard.press("Tab");
   keys.skip = await page.evaluate(() => document.activeElement?.getAttribute("href") === "#main");
+  // The skip link, the name of the product, the search.
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Tab");
+  keys.third = await becomes(page, () => document.activeElement?.getAttribute("name") === "q" && !!document.activeElement.form?.querySelector("[type=submit]"));
+  await page.keyboard.press("Escape");
   await page.keyboard.press("/");
   keys.search = await becomes(page, () => document.activeElement?.getAttribute("name") === "q");
   await page.keyboard.press("Escape");
@@ -48,5 +53,22 @@ await story(async (page) => {
   await dialog.waitFor({ state: "detached" });
   keys.closed = true;
   keys.focus_back = await becomes(page, () => document.activeElement?.getAttribute("data-testid") === "kubeconfig");
+  // Back shows the list as it is now; errors of the pages are collected by the story.
+  await page.goBack();
+  await page.getByTestId("cluster-row").first().waitFor();
+  await page.goForward();
+  await page.getByTestId("cluster-name").waitFor();
+  await page.goBack();
+  await page.getByTestId("cluster-row").first().waitFor();
+  await hears(page);
+  // Single keys switched off do nothing, on the next page too.
+  await page.goto(`${input.url}/keys`);
+  await hears(page);
+  await page.getByTestId("single-keys").click();
+  await page.goto(input.url);
+  await page.getByTestId("cluster-row").first().waitFor();
+  await hears(page);
+  await page.keyboard.press("/");
+  keys.off = await page.evaluate(() => document.activeElement?.getAttribute("name") !== "q");
   return { keys };
 });

@@ -9,7 +9,7 @@ await story(async (page, context, errors) => {
   theirs.on("pageerror", (error) => errors.push(String(error)));
 
   await signIn(theirs, "/elevations", input.approver);
-  await theirs.getByTestId("panel-waiting").getByText("Nobody waits").waitFor();
+  await theirs.getByTestId("panel-waiting").getByText("No requests waiting").waitFor();
   await theirs.evaluate(() => (window.same = true));
 
   // A request that policy does not give alone.

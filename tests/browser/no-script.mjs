@@ -15,9 +15,11 @@ await noScript(async (page, context) => {
   await page.goto(input.url);
   const name = await rows.filter({ hasText: "Healthy" }).first().getByRole("link").first().innerText();
   await page.goto(input.url);
-  await page.locator("#find").getByTestId("search").fill(name);
+  // A whole name would open its page; the slash is in every resource ID.
+  const words = `${name} /`;
+  await page.locator("#find").getByTestId("search").fill(words);
   await page.locator("#find").getByRole("button", { name: "Search" }).click();
-  await page.waitForURL((url) => url.searchParams.get("q") === name);
+  await page.waitForURL((url) => url.searchParams.get("q") === words);
   const found = await rows.count();
   await rows.first().getByRole("link", { name, exact: true }).click();
   await page.getByTestId("cluster-name").waitFor();

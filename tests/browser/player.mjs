@@ -1,5 +1,5 @@
 // Somebody looks for a recorded session and plays it: jump, find, speed, download; wide and narrow, in both schemes,
-// looked at by axe. What the session tried to do to whoever watches is looked for.
+// looked at by axe. What the session tried to do to anyone who watches is looked for.
 import { readFileSync, writeFileSync } from "node:fs";
 import { becomes, hears, input, signIn, story, violations } from "./lib.mjs";
 

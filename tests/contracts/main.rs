@@ -11,6 +11,7 @@ mod fuzz;
 mod generated;
 mod links;
 mod monitoring;
+mod packages;
 mod routes;
 mod security;
 mod stores;

@@ -204,3 +204,76 @@ fn microsofts_validator_would_find_what_is_wrong() -> Result<()> {
     ensure!(validated(&[path]).map_or(true, |found| found.values().any(|found| !found.is_empty())));
     Ok(())
 }
+
+/// What the descriptions of `versions` and the models of the client in `package` differ in, by version; the published
+/// client of earlier versions is a package of its own.
+fn differences(versions: &[&str], package: Option<PathBuf>) -> Result<BTreeMap<String, Value>> {
+    let mut command = Command::new(part("python")?);
+    command.arg(workspace().join("tests/python/rp_models.py")).arg(folder()).args(versions);
+    if let Some(package) = package {
+        command.env("PYTHONPATH", package);
+    }
+    let output = command.output()?;
+    ensure!(output.status.success(), "{}: {}", output.status, String::from_utf8_lossy(&output.stderr));
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+/// Rows of the table of known differences in `docs/guides/api-versions.md`: the difference, and the versions that have it.
+fn known_differences() -> Result<Vec<(String, String)>> {
+    let text = std::fs::read_to_string(workspace().join("docs/guides/api-versions.md"))?;
+    let rows = text.lines().filter(|line| line.starts_with("| `ours ") || line.starts_with("| `theirs "));
+    rows.map(|row| {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let [_, difference, versions, reason, _] = cells[..] else { bail!("four bars and a reason: {row}") };
+        ensure!(!reason.is_empty(), "no reason: {row}");
+        Ok((difference.trim_matches('`').to_owned(), versions.to_owned()))
+    })
+    .collect()
+}
+
+/// Names of members and models, values of enumerations, what is required and what is read-only, as in the models of the
+/// Python client that Microsoft publishes, for each version that it speaks.
+#[test]
+fn descriptions_agree_with_the_published_client_but_for_known_differences() -> Result<()> {
+    const EARLIER: [&str; 7] = [
+        "2020-04-30",
+        "2021-09-01-preview",
+        "2022-04-01",
+        "2022-09-04",
+        "2023-04-01",
+        "2023-09-04",
+        "2023-11-22",
+    ];
+    let mut found = differences(&EARLIER, Some(part("python-rp")?))?;
+    found.extend(differences(&["2025-07-25"], None)?);
+    let known = known_differences()?;
+    let is_known = |version: &str, line: &str| {
+        known.iter().any(|(difference, versions)| {
+            let same = difference.strip_suffix('*').map_or(difference == line, |head| line.starts_with(head));
+            same && versions.split(", ").any(|each| each == version)
+        })
+    };
+    let mut wrong = Vec::new();
+    let mut seen = BTreeSet::new();
+    for (version, result) in &found {
+        let compared = result["compared"].as_u64().unwrap_or_default();
+        ensure!(compared > 70, "{version}: {compared} members were compared");
+        for line in result["differences"].as_array().context("differences")?.iter().filter_map(Value::as_str)
+        {
+            if !is_known(version, line) {
+                wrong.push(format!("{version}: {line}"));
+            }
+            seen.insert(format!("{version} {line}"));
+        }
+    }
+    for (difference, versions) in &known {
+        for version in versions.split(", ") {
+            let head = format!("{version} {}", difference.trim_end_matches('*'));
+            if !seen.iter().any(|line| line.starts_with(&head)) {
+                wrong.push(format!("{version}: {difference} is in the table and is no difference"));
+            }
+        }
+    }
+    ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+    Ok(())
+}

@@ -97,7 +97,7 @@ pub(crate) fn without_test<'a>(named: impl Iterator<Item = (&'a str, &'a str)>) 
     Ok(wrong)
 }
 
-const FOLDERS: [(&str, &str); 43] = [
+const FOLDERS: [(&str, &str); 44] = [
     ("stories", "tests/stories"),
     ("contracts", "tests/contracts"),
     ("powercut", "tests/powercut"),
@@ -119,6 +119,7 @@ const FOLDERS: [(&str, &str); 43] = [
     ("rp-metrics", "rp-core/metrics"),
     ("rp-monitor", "rp-core/monitor"),
     ("rp-net", "rp-core/net"),
+    ("rp-node-config", "rp-core/node-config"),
     ("rp-observe", "rp-core/observe"),
     ("rp-openshift", "rp-core/openshift"),
     ("rp-recording", "rp-core/recording"),

@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 PUBLIC = "management.azure.com"
 OURS = "microsoft.redhatopenshift"
-# Of one connection alone (RFC 9110 §7.6.1), or written anew by whoever sends.
+# Of one connection alone (RFC 9110 §7.6.1), or written anew by the sender.
 OF_A_HOP = {"connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade", "host", "content-length", "date", "server"}
 MOST = 4 << 20
 PATIENCE = 120
@@ -137,7 +137,7 @@ class Arm(BaseHTTPRequestHandler):
 
 
 class Proxy(BaseHTTPRequestHandler):
-    """In front of it: whoever wants to go elsewhere stays here."""
+    """In front of it: anyone who wants to go elsewhere stays here."""
 
     protocol_version = "HTTP/1.1"
     timeout = PATIENCE

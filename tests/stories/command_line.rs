@@ -38,14 +38,37 @@ async fn usage_goes_where_it_belongs() -> Result<()> {
             "{args:?}: {output:?}"
         );
     }
-    for shell in ["bash", "zsh", "fish"] {
+    for shell in ["bash", "zsh", "fish", "powershell"] {
         let completion = aro(folder.path(), &["completion", shell]).await?;
-        ensure!(completion.status == 0 && completion.stdout.contains("elevations"), "{completion:?}");
+        ensure!(completion.status == 0 && completion.stdout.contains("ARO_COMPLETE"), "{completion:?}");
     }
+    let help = aro(folder.path(), &["grants", "extend", "--help"]).await?;
+    ensure!(help.stdout.contains("aro grants extend 3f2a --life 2h"), "an example: {help:?}");
     let codes = aro(folder.path(), &["help", "exit-codes"]).await?;
     ensure!(codes.status == 0 && codes.stdout.contains("3  not signed in"), "{codes:?}");
     let stranger = aro(folder.path(), &["grants", "list"]).await?;
     ensure!(stranger.status == 3 && stranger.stderr.contains("aro login --portal"), "{stranger:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn colours_are_where_a_person_wants_them() -> Result<()> {
+    let folder = Folder::new("command-line")?;
+    for (name, value, coloured) in [
+        ("TERM", "xterm", false),
+        ("TERM", "dumb", false),
+        ("CLICOLOR_FORCE", "1", true),
+        ("NO_COLOR", "1", false),
+    ] {
+        let mut command = tokio::process::Command::new(binary("aro")?);
+        for other in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+            command.env_remove(other);
+        }
+        command.arg("--help").env(name, value).env("HOME", folder.path()).kill_on_drop(true);
+        let ended = tokio::time::timeout(tests_kit::GENEROUS, command.output());
+        let help = String::from_utf8(ended.await.context("it does not end")??.stdout)?;
+        ensure!(help.contains('\u{1b}') == coloured, "{name}={value}: {help:?}");
+    }
     Ok(())
 }
 
@@ -104,6 +127,12 @@ async fn verbs_do_the_main_job_without_a_browser() -> Result<()> {
     let list: Value =
         serde_json::from_str(&run(&sre, &["clusters", "list", "named", "-o", "json"]).await?.ok()?)?;
     ensure!(list["items"][0]["name"] == "named" && list["total"] == 1, "{list}");
+    // Every state that the command line offers is one that the portal knows.
+    let states = "healthy,succeeded,degraded,failed,noanswer,creating,updating,adminupdating,deleting,canceled,\
+                  maintenance,imported,unknown";
+    run(&sre, &["clusters", "list", "--state", states, "-o", "name"]).await?.ok()?;
+    let bogus = run(&sre, &["clusters", "list", "--state", "bogus"]).await?;
+    ensure!(bogus.status == 2 && bogus.stderr.contains("noanswer"), "{bogus:?}");
     let take = [
         "kubeconfig",
         "named",
@@ -171,6 +200,31 @@ async fn a_device_signs_in_by_a_code_entered_elsewhere() -> Result<()> {
     ensure!(terminal.json(&["whoami", "--profile", "lab"]).await?["username"] == "viewer");
     let other = terminal.run(&["whoami"]).await?;
     ensure!(other.status == 3, "another profile is not signed in: {other:?}");
+    Ok(())
+}
+
+/// What a shell's script asks for when a person has typed these words of a command line.
+async fn completed(terminal: &Terminal, words: &[&str]) -> Result<String> {
+    let mut command = terminal.command(&[&["--"], words].concat())?;
+    command.env("ARO_COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", (words.len() - 1).to_string());
+    command.env("_CLAP_IFS", "\n");
+    let output = tokio::time::timeout(tests_kit::GENEROUS, command.output()).await;
+    let output = output.context("it does not end")??;
+    ensure!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_are_completed_and_nobody_is_asked_to_sign_in() -> Result<()> {
+    let stranger = Terminal::new().await?;
+    ensure!(completed(&stranger, &["aro", "nodes", "na"]).await?.is_empty());
+    ensure!(completed(&stranger, &["aro", "elev"]).await?.contains("elevations"));
+    let terminal = Terminal::signed_in("sre").await?;
+    terminal.run(&["clusters", "list"]).await?.ok()?;
+    let names = completed(&terminal, &["aro", "nodes", "na"]).await?;
+    ensure!(names.lines().any(|name| name == "named"), "{names}");
+    ensure!(terminal.run(&["logout"]).await?.ok()?.contains("signed out"));
+    ensure!(completed(&terminal, &["aro", "nodes", "na"]).await?.is_empty(), "names outlive the sign-in");
     Ok(())
 }
 

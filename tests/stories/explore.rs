@@ -12,8 +12,8 @@ use tokio::sync::{Mutex, OnceCell};
 
 /// A metric of which every Prometheus has four series from its start.
 const METRIC: &str = "prometheus_engine_query_duration_seconds_count";
-/// Many seconds of work in half a million small steps: Prometheus checks between steps whether the client still waits.
-const SLOW: &str = "sum_over_time((label_replace(vector(time()),\"a\",\"0\",\"\",\"\") or label_replace(vector(time()),\"a\",\"1\",\"\",\"\") or label_replace(vector(time()),\"a\",\"2\",\"\",\"\") or label_replace(vector(time()),\"a\",\"3\",\"\",\"\"))[500000s:1s])";
+/// Many seconds of work in over a million small steps: Prometheus checks between steps whether the client still waits.
+const SLOW: &str = "sum_over_time((label_replace(vector(time()),\"a\",\"0\",\"\",\"\") or label_replace(vector(time()),\"a\",\"1\",\"\",\"\") or label_replace(vector(time()),\"a\",\"2\",\"\",\"\") or label_replace(vector(time()),\"a\",\"3\",\"\",\"\"))[1200000s:1s])";
 /// Bytes of script that the explorer may take over the wire.
 const MOST_SCRIPT: u64 = 450 * 1024;
 

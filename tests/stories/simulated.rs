@@ -1,6 +1,9 @@
 //! The development server's own region: the same way to a cluster as in production, through the CONNECT
 //! proxy to a private address.
 
+mod kubectl_commands;
+mod kubectl_streams;
+
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 use tests_kit::{Aro, AroOptions, Session};

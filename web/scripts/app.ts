@@ -2,6 +2,7 @@
 
 import "htmx.org";
 import * as dialog from "./dialog";
+import * as invalid from "./invalid";
 import * as keys from "./keys";
 import * as live from "./live";
 import * as palette from "./palette";
@@ -41,6 +42,7 @@ function clicked(e: MouseEvent): void {
   if (button.dataset.copy !== undefined) void copy(button.dataset.copy, button);
   else if (button.dataset.act === "theme") say(theme.turn());
   else if (button.dataset.act === "copy-previous") void copy(button.previousElementSibling?.textContent ?? "", button);
+  else if (button.dataset.act === "keys") say(keys.turn());
   else if (button.dataset.act === "print") window.print();
   else if (button.dataset.act === "pause") say(poll.pause(button));
   else if (button.dataset.act === "stay") session.stay(button);
@@ -92,9 +94,12 @@ function escape(e: KeyboardEvent): void {
 }
 
 function swapped(e: Event): void {
-  const target = (e as CustomEvent<{ target: Element }>).detail.target;
+  // Back and Forward swap without naming a target.
+  const named = (e as CustomEvent<{ target?: Element }>).detail?.target;
+  const target = named ?? (e.target instanceof Element ? e.target : document.body);
   time.tick(true);
   theme.show();
+  keys.show();
   poll.mark();
   live.find();
   pick.tell();
@@ -126,6 +131,7 @@ function start(): void {
   ends();
   time.start();
   keys.start();
+  invalid.start();
   palette.start();
   pick.start();
   theme.show();

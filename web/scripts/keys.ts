@@ -2,6 +2,30 @@
 
 let first = "";
 let timer = 0;
+/** Where storage is barred the choice lasts as long as the page. */
+let off = false;
+
+/** Says on every switch whether single keys are on (WCAG 2.1.4). */
+export function show(): void {
+  for (const el of document.querySelectorAll<HTMLElement>("[data-act=keys]")) {
+    el.setAttribute("aria-pressed", String(!off));
+    const words = el.querySelector("span");
+    if (words) words.textContent = `Single keys: ${off ? "off" : "on"}`;
+  }
+}
+
+/** Switches single keys off or on again, in this browser. */
+export function turn(): string {
+  off = !off;
+  try {
+    if (off) localStorage.setItem("keys", "off");
+    else localStorage.removeItem("keys");
+  } catch {
+    // The choice lasts as long as the page.
+  }
+  show();
+  return `Single keys: ${off ? "off" : "on"}`;
+}
 
 function typing(el: EventTarget | null): boolean {
   return el instanceof HTMLElement && (el.isContentEditable || el.matches("input:not([type=radio],[type=checkbox]), textarea, select"));
@@ -56,13 +80,19 @@ function act(key: string): boolean {
 }
 
 export function start(): void {
+  try {
+    off = localStorage.getItem("keys") === "off";
+  } catch {
+    // Storage is barred: they are on.
+  }
+  show();
   document.addEventListener("keydown", (e) => {
     if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || e.isComposing) return;
     if (e.key === "Escape" && typing(e.target) && !(e.target as HTMLElement).closest("dialog")) {
       (e.target as HTMLElement).blur();
       return;
     }
-    if (typing(e.target) || document.querySelector("dialog[open]") || e.key.length !== 1) return;
+    if (off || typing(e.target) || document.querySelector("dialog[open]") || e.key.length !== 1) return;
     const key = e.key.toLowerCase();
     clearTimeout(timer);
     const chord = first ? `${first} ${key}` : key;

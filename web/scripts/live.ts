@@ -55,9 +55,9 @@ function show(words: string, tone: string, why = ""): void {
 function tell(): void {
   if (paused) show("Paused, as of", "mute");
   else if (heard?.state === "stale") show("Last known state", "warn", heard.why);
-  else if (heard?.state === "loading") show(heard.as_of ? "Last seen" : "Asking the cluster", "mute");
-  else if (heard && !heard.as_of) show(polls ? "Asks every 10 s" : "Live", "ok");
-  else if (heard) show(polls ? "Asks every 10 s, heard" : "Live, heard", "ok");
+  else if (heard?.state === "loading") show(heard.as_of ? "Last seen" : "Loading from the cluster", "mute");
+  else if (heard && !heard.as_of) show(polls ? "Polls every 10 s" : "Live", "ok");
+  else if (heard) show(polls ? "Polls every 10 s, updated" : "Live, updated", "ok");
 }
 
 /** What a reader has done to an element and must find again. */
@@ -120,7 +120,7 @@ function swap(id: string, html: string): void {
   if (!old || !fresh || old.querySelector("dialog:modal")) return;
   const picked = getSelection();
   if (picked && !picked.isCollapsed && old.contains(picked.anchorNode)) {
-    // Whoever copies finishes first.
+    // Anyone who copies finishes first.
     waiting.set(id, html);
     return;
   }
@@ -145,7 +145,7 @@ function take(told: Told): boolean {
   else if (told.name === "state") {
     const before = heard?.state;
     heard = JSON.parse(told.data) as Standing;
-    if (before === "live" && heard.state === "stale") say(`The cluster is not heard any more. ${heard.why}`);
+    if (before === "live" && heard.state === "stale") say(`The cluster does not answer any more. ${heard.why}`);
     if (before === "stale" && heard.state === "live") say("Live again");
     tell();
   } else if (told.name === "end") return end((JSON.parse(told.data) as { reason: string }).reason);
@@ -156,7 +156,7 @@ function end(reason: string): boolean {
   if (reason === "session") session.ended();
   else if (reason === "access") halt("Your groups do not let you look any more.");
   else if (reason === "otherwise") {
-    // The cluster can be asked now, or no longer: other panels stand on its page. Whoever is in a dialog finishes first.
+    // The cluster can be asked now, or no longer: other panels stand on its page. Anyone who is in a dialog finishes first.
     if (document.querySelector("dialog:modal")) return false;
     location.reload();
   } else if (reason === "gone") halt("This cluster is not in the list any more.");

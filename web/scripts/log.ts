@@ -1,5 +1,5 @@
 // The log of a container, followed: a bounded number of lines in the page, however much the container writes.
-// Reading waits for drawing, and for whoever scrolled up; what waits, waits in the cluster.
+// Reading waits for drawing, and for anyone who scrolled up; what waits, waits in the cluster.
 
 import { colours } from "./log/colours";
 

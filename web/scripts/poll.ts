@@ -16,7 +16,7 @@ function busy(): boolean {
   return (at !== main && main.contains(at)) || !!main.querySelector("input[name=pick]:checked, details.menu[open]");
 }
 
-/** Stops asking, or goes on; `paused` on the body tells whoever else refreshes. */
+/** Stops asking, or goes on; `paused` on the body tells what else refreshes. */
 export function pause(button: HTMLElement): string {
   paused = !paused;
   mark();

@@ -91,7 +91,7 @@ class Terminals implements Page {
     }
     const watched = document.querySelector<HTMLElement>("[data-term-watched]");
     if (watched) {
-      // One's own name says nothing to whoever looks on alone.
+      // One's own name says nothing to anyone who looks on alone.
       const names = tab.watchers;
       const words = tab.watches ? `${names.length} look${names.length === 1 ? "s" : ""} on` : `${names.join(", ")} look${names.length === 1 ? "s" : ""} on`;
       watched.hidden = names.length === 0 || (tab.wire?.over ?? false);
@@ -282,6 +282,6 @@ class Terminals implements Page {
 const root = document.querySelector<HTMLElement>("[data-terminal]");
 if (root) {
   const page = new Terminals(root);
-  // For tests and for whoever looks into a problem: what is on the screen, and a network that breaks.
+  // For tests and for anyone who looks into a problem: what is on the screen, and a network that breaks.
   Object.assign(root, { terminals: page });
 }

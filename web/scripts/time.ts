@@ -14,7 +14,7 @@ export function span(seconds: number): string {
   if (m < 60) return `${m} min`;
   if (d < 1) return two(h, "h", m % 60, "min");
   if (d < 4) return two(d, "d", h % 24, "h");
-  return `${d} d`;
+  return `${Math.floor((s + 43200) / 86400)} d`;
 }
 
 function words(kind: string | undefined, at: number, t: number): string {

@@ -212,7 +212,7 @@ static SSH: DialogWords = DialogWords {
     needs: "A shell on a machine can break everything on it, so it needs an elevation: a reason and an end.",
     back: "",
     posts: true,
-    submit: "Give me a password",
+    submit: "Get one-time password",
     submit_icon: "ssh",
     submit_testid: "ssh-take",
 };
@@ -226,7 +226,7 @@ static METRICS: DialogWords = DialogWords {
     needs: "",
     back: "/explore",
     posts: true,
-    submit: "Give me a token",
+    submit: "Get token",
     submit_icon: "key",
     submit_testid: "metrics-take",
 };
@@ -274,7 +274,7 @@ impl AccessDialog {
         }
     }
 
-    /// "4 h", and "8 h, the most" for the longest. Where that is the usual one it needs no mention.
+    /// "4 h", and "8 h (maximum)" for the longest. Where that is the usual one it needs no mention.
     fn life_words(&self, life: &u64) -> String {
         match self.kind {
             AccessDialogKind::Metrics => crate::when::span(i64::try_from(*life).unwrap_or(i64::MAX)),

@@ -104,7 +104,7 @@ pub struct TableFilter {
     pub query: TableQuery,
     /// What the table is of, e.g. "nodes".
     pub what: &'static str,
-    /// How many need a look; none: not known.
+    /// How many need attention; none: not known.
     pub problems: Option<u64>,
     /// How many there are; none: not known.
     pub all: Option<u64>,
@@ -184,7 +184,7 @@ pub struct Cluster {
     pub notice: Option<Notice>,
     /// Links out: Azure portal, OpenShift console.
     pub links: Vec<Link>,
-    /// How many things need a look on which page.
+    /// How many things need attention on which page.
     pub looks: Vec<TabCount>,
 
     /// `Public` or `Private`.
@@ -255,6 +255,13 @@ pub struct Verdict {
     pub since: Option<i64>,
     /// One or two sentences.
     pub text: String,
+}
+
+impl Verdict {
+    /// Whether the operation on the cluster has failed.
+    pub(crate) fn is_failed(&self) -> bool {
+        self.head.starts_with("Failed")
+    }
 }
 
 /// A line of the key-values.
@@ -328,13 +335,13 @@ impl Cluster {
         ]
     }
 
-    /// The number beside a tab: an element that is hidden while nothing needs a look.
+    /// The number beside a tab: an element that is hidden while nothing needs attention.
     pub(crate) fn count(&self, tab: impl std::borrow::Borrow<Tab>) -> askama::filters::Safe<String> {
         let (tab, id) = (*tab.borrow(), count_id(*tab.borrow()));
         let found = self.looks.iter().find(|each| each.tab == tab && each.count > 0);
         askama::filters::Safe(match found {
             Some(n) => format!(
-                "<span class=\"count\" id=\"{id}\" data-tone=\"{}\">{}<span class=\"sr\"> need a look</span></span>",
+                "<span class=\"count\" id=\"{id}\" data-tone=\"{}\">{}<span class=\"sr\"> need attention</span></span>",
                 n.tone,
                 crate::text::number(n.count)
             ),

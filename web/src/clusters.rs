@@ -79,17 +79,20 @@ pub struct Facets {
     pub regions: Vec<(String, u64)>,
 }
 
-/// The fleet in numbers. A number that is not measured is none, and its line is left out.
+/// The fleet in numbers: each cluster is counted once, so that failed, without an answer, degraded, canceled, with a
+/// certificate near its end, unchecked, in progress (four numbers), healthy and other ones add up to all.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
     /// Failed.
     pub failed: u64,
     /// Without an answer.
-    pub no_answer: Option<u64>,
+    pub no_answer: u64,
     /// Degraded.
-    pub degraded: Option<u64>,
-    /// With a certificate near its end.
-    pub certificates: Option<u64>,
+    pub degraded: u64,
+    /// Whose last operation was cancelled.
+    pub canceled: u64,
+    /// Well, with a certificate near its end.
+    pub certificates: u64,
     /// Being installed.
     pub creating: u64,
     /// Being updated.
@@ -104,14 +107,16 @@ pub struct Summary {
     pub versions: Vec<VersionCount>,
     /// Longest broken first; at most three.
     pub longest: Vec<BrokenCluster>,
-    /// Others that are broken for more than a day.
-    pub longest_more: u64,
+    /// All that are broken for more than a day: what [`Self::LONG_BROKEN`] lists.
+    pub long_broken: u64,
     /// Installations that run, by their phase.
     pub phases: Vec<(String, u64)>,
-    /// Well.
+    /// Checked lately, and well.
     pub healthy: u64,
-    /// Not looked at for a quarter of an hour, where a monitor looks.
-    pub unseen: Option<u64>,
+    /// Not checked for a quarter of an hour, or never.
+    pub unchecked: u64,
+    /// Of none of these, e.g. in maintenance.
+    pub other: u64,
 }
 
 /// One bar of the histogram.
@@ -167,22 +172,24 @@ pub struct MeterSegment {
 }
 
 impl Summary {
-    /// Lines of "Need a look".
+    /// The list of those that are broken for more than a day, longest first.
+    pub const LONG_BROKEN: &str = "/?state=failed%2Cnoanswer%2Cdegraded&age=24h&sort=age";
+
+    /// Lines of "Needs attention"; each opens a list of as many clusters.
     #[must_use]
     pub fn looks(&self) -> Vec<SummaryLine> {
-        let line = |words, count: Option<u64>, tone, icon, href| {
-            count.map(|count| SummaryLine { words, count, tone, icon, href })
-        };
-        [
-            line("Failed", Some(self.failed), "bad", "failed", "/?view=failed"),
+        let line = |words, count, tone, icon, href| SummaryLine { words, count, tone, icon, href };
+        let mut lines = vec![
+            line("Failed", self.failed, "bad", "failed", "/?view=failed"),
             line("No answer", self.no_answer, "bad", "away", "/?state=noanswer"),
             line("Degraded", self.degraded, "warn", "degraded", "/?state=degraded"),
-            line("Certificates", self.certificates, "warn", "cert", "/?expires=30"),
-            line("Not looked at", self.unseen, "warn", "eye", "/?unseen=15"),
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
+            line("Certificates", self.certificates, "warn", "cert", "/?view=certificates"),
+            line("Not checked", self.unchecked, "warn", "eye", "/?view=unchecked"),
+        ];
+        if self.canceled > 0 {
+            lines.push(line("Canceled", self.canceled, "warn", "revoke", "/?state=canceled"));
+        }
+        lines
     }
 
     /// Lines of "In progress".

@@ -21,7 +21,7 @@ pub enum Column {
     Modified,
     /// Source, ours first.
     Source,
-    /// Last look, longest ago first.
+    /// Last check, longest ago first.
     Looked,
     /// Azure region.
     Region,
@@ -124,7 +124,7 @@ impl Column {
             Self::Nodes => Declared::new("nodes", "Nodes ready", "num p2").descends(),
             Self::Alerts => Declared::new("alerts", "Alerts", "num p2").descends(),
             Self::Certificate => Declared::new("certificate", "Certificate ends", "num p2"),
-            Self::Looked => Declared::new("looked", "Last look", "num p2"),
+            Self::Looked => Declared::new("looked", "Last checked", "num p2"),
             Self::Collectors => Declared::new("collectors", "Failed in the look", "p2").descends(),
             Self::Created => Declared::new("created", "Created", "num p3").descends(),
             Self::Modified => Declared::new("modified", "Changed", "num p3").descends(),

@@ -11,9 +11,9 @@ pub(crate) fn is_chosen_or(lives: &[u64], posted: &str, default: Option<u64>, li
     posted.or(default) == Some(life)
 }
 
-/// "4 h", and "8 h, the most" for the longest of several.
+/// "4 h", and "8 h (maximum)" for the longest of several.
 pub(crate) fn words(lives: &[u64], life: u64) -> String {
     let words = crate::when::span(i64::try_from(life).unwrap_or(i64::MAX));
     let most = lives.len() > 1 && lives.last() == Some(&life);
-    if most { format!("{words}, the most") } else { words }
+    if most { format!("{words} (maximum)") } else { words }
 }

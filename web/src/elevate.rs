@@ -159,7 +159,7 @@ impl ElevatePage {
         crate::durations::is_chosen(&self.lives, &self.form.life, *life)
     }
 
-    /// "1 h", and "4 h, the most" for the longest.
+    /// "1 h", and "4 h (maximum)" for the longest.
     #[must_use]
     pub fn life_words(&self, life: &u64) -> String {
         crate::durations::words(&self.lives, *life)

@@ -55,6 +55,8 @@ pub struct ElevationRow {
     pub lapses: i64,
     /// Its end, once it was given.
     pub ends: Option<i64>,
+    /// When it lapsed, was refused, expired or was ended; none while it waits or is in force.
+    pub finished: Option<i64>,
     /// Who decided, with what words; both may be empty.
     pub decided: Option<(String, String)>,
     /// Who ended it before its time, with what words.

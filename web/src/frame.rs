@@ -84,7 +84,8 @@ impl Person {
     }
 }
 
-/// The banner alone, as every page has it: for the question whether an elevation has begun or ended.
+/// The banner alone, as every page has it, and the number of requests beside the navigation's item: for the question
+/// whether an elevation has begun or ended, or a request waits.
 ///
 /// # Errors
 /// Only when formatting fails, which a `String` never does.
@@ -94,7 +95,7 @@ pub fn banner(frame: &Frame) -> askama::Result<String> {
 }
 
 #[derive(askama::Template)]
-#[template(path = "parts/banner.html")]
+#[template(path = "parts/banner_answer.html")]
 struct Banner<'a> {
     frame: &'a Frame,
 }
@@ -163,10 +164,14 @@ impl Elevation {
 }
 
 impl Frame {
-    /// Which elevations are in force, for the question whether that has changed.
+    /// Which elevations are in force and how many requests wait, for the question whether that has changed.
     #[must_use]
     pub fn elevated(&self) -> String {
-        self.elevations.iter().map(|e| e.id.as_str()).collect::<Vec<_>>().join(".")
+        let ids = self.elevations.iter().map(|e| e.id.as_str()).collect::<Vec<_>>().join(".");
+        match self.waiting {
+            Some(waiting) => format!("{ids}~{waiting}"),
+            None => ids,
+        }
     }
 
     /// "3 h ago".

@@ -4,7 +4,8 @@ use serde::Deserialize;
 
 use crate::filters;
 use crate::frame::Frame;
-use crate::parts::{Badge, Failure, Link, Notice, Rights, Tone};
+use crate::grant_state::GrantState;
+use crate::parts::{Failure, Link, Notice, Rights};
 use crate::query::Query;
 
 /// Grants.
@@ -286,38 +287,6 @@ impl GrantKind {
     }
 }
 
-/// The state of a grant.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum GrantState {
-    /// It works.
-    #[default]
-    Active,
-    /// It ran out.
-    Expired,
-    /// It was revoked.
-    Revoked {
-        /// When.
-        at: i64,
-        /// By whom; `you` for the person at the screen.
-        by: String,
-        /// Why, or empty.
-        why: String,
-    },
-}
-
-impl GrantState {
-    /// How it is shown.
-    #[must_use]
-    pub fn badge(&self) -> Badge {
-        let (tone, icon, word) = match self {
-            Self::Active => (Tone::Ok, "ok", "Active"),
-            Self::Expired => (Tone::Mute, "clock", "Ran out"),
-            Self::Revoked { .. } => (Tone::Bad, "revoke", "Revoked"),
-        };
-        Badge { tone, icon, word: word.to_owned(), quiet: true }
-    }
-}
-
 impl GrantRow {
     /// Whether it works.
     #[must_use]
@@ -337,12 +306,13 @@ impl GrantRow {
         if self.cluster.text.is_empty() { "this portal" } else { &self.cluster.text }
     }
 
-    /// When it ended: at its end, or when it was revoked.
+    /// When it ended: at its end, when it was revoked, or when its elevation was over; none where that is not known.
     #[must_use]
-    pub fn ended_at(&self) -> &i64 {
+    pub fn ended_at(&self) -> Option<i64> {
         match &self.state {
-            GrantState::Revoked { at, .. } => at,
-            GrantState::Active | GrantState::Expired => &self.ends,
+            GrantState::Revoked { at, .. } => Some(*at),
+            GrantState::Active | GrantState::Expired => Some(self.ends),
+            GrantState::Ended { at, .. } => *at,
         }
     }
 
@@ -351,9 +321,42 @@ impl GrantRow {
     pub fn ending(&self) -> String {
         match &self.state {
             GrantState::Active => String::new(),
-            GrantState::Expired => "Ran out".to_owned(),
+            GrantState::Expired => "Expired".to_owned(),
+            GrantState::Ended { reason, .. } => format!("Ended: {}", reason.words()),
             GrantState::Revoked { by, why, .. } if why.is_empty() => format!("Revoked by {by}"),
             GrantState::Revoked { by, why, .. } => format!("Revoked by {by}: “{why}”"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grant_state::GrantEnd;
+
+    #[test]
+    fn what_ended_a_grant_is_said() {
+        let revoked = GrantState::Revoked { at: 7, by: "Mirela Kask".to_owned(), why: String::new() };
+        let states = [
+            (GrantState::Expired, "Expired", Some(9)),
+            (revoked, "Revoked by Mirela Kask", Some(7)),
+            (
+                GrantState::Ended { reason: GrantEnd::ElevationOver, at: Some(8) },
+                "Ended: elevation over",
+                Some(8),
+            ),
+            (GrantState::Ended { reason: GrantEnd::RightsLost, at: None }, "Ended: rights lost", None),
+        ];
+        for (state, words, at) in states {
+            let row = GrantRow { ends: 9, state, ..GrantRow::default() };
+            assert!(!row.active());
+            assert_eq!((row.ending().as_str(), row.ended_at()), (words, at));
+            let badge = row.state.badge().word;
+            assert!(words.starts_with(&badge), "{words}: {badge}");
+        }
+        for reason in GrantEnd::EVERY {
+            let row = GrantRow { state: GrantState::Ended { reason, at: None }, ..GrantRow::default() };
+            assert_eq!(row.state.badge().word, row.ending(), "{reason:?}");
         }
     }
 }

@@ -28,6 +28,7 @@ mod fleet;
 mod frame;
 mod gallery_page;
 mod grant;
+mod grant_state;
 mod grants;
 mod imported;
 mod jump;
@@ -91,7 +92,8 @@ pub use fleet::{AGGREGATES, FleetFault, FleetOutcome, FleetPage, FleetRow, Fleet
 pub use frame::{CSRF_FIELD, Elevation, Frame, NavItem, Person, banner};
 pub use gallery_page::GalleryPage;
 pub use grant::{GrantPage, StreamRow};
-pub use grants::{AccessPage, GrantKind, GrantQuery, GrantRow, GrantState, GrantView};
+pub use grant_state::{GrantEnd, GrantState};
+pub use grants::{AccessPage, GrantKind, GrantQuery, GrantRow, GrantView};
 pub use imported::{ImportErrors, ImportForm, ImportedPage, ImportedRow};
 pub use jump::{JumpGroup, JumpItem, JumpPage};
 pub use keys::{KEYS, KeysPage};

@@ -65,12 +65,22 @@ pub struct ListQuery {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ListView {
+    /// What somebody should look at: not healthy, a certificate near its end, not checked.
+    Attention,
     /// Failed, degraded, no answer, cancelled.
     NotHealthy,
     /// Creating, updating, deleting, admin update.
     InProgress,
     /// Failed.
     Failed,
+    /// Well, but a certificate ends within 30 days.
+    Certificates,
+    /// Not checked for a quarter of an hour, or never.
+    Unchecked,
+    /// Checked lately and well, no certificate near its end.
+    Healthy,
+    /// Of no other part of the fleet, e.g. in maintenance.
+    Other,
     /// Imported.
     Imported,
     /// Everything.
@@ -80,18 +90,35 @@ pub enum ListView {
 }
 
 impl ListView {
-    /// All of them, in the order of the tabs.
-    pub const EVERY: [Self; 5] =
-        [Self::All, Self::NotHealthy, Self::InProgress, Self::Failed, Self::Imported];
+    /// Those that are tabs, in their order.
+    pub const TABS: [Self; 5] = [Self::All, Self::Attention, Self::InProgress, Self::Failed, Self::Imported];
+    /// All of them.
+    pub const EVERY: [Self; 10] = [
+        Self::All,
+        Self::Attention,
+        Self::NotHealthy,
+        Self::InProgress,
+        Self::Failed,
+        Self::Certificates,
+        Self::Unchecked,
+        Self::Healthy,
+        Self::Other,
+        Self::Imported,
+    ];
 
     /// The value in the URL; empty for [`ListView::All`].
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
             Self::All => "",
+            Self::Attention => "attention",
             Self::NotHealthy => "not-healthy",
             Self::InProgress => "in-progress",
             Self::Failed => "failed",
+            Self::Certificates => "certificates",
+            Self::Unchecked => "unchecked",
+            Self::Healthy => "healthy",
+            Self::Other => "other",
             Self::Imported => "imported",
         }
     }
@@ -101,9 +128,14 @@ impl ListView {
     pub fn words(&self) -> &'static str {
         match self {
             Self::All => "All",
+            Self::Attention => "Needs attention",
             Self::NotHealthy => "Not healthy",
             Self::InProgress => "In progress",
             Self::Failed => "Failed",
+            Self::Certificates => "Certificate ends soon",
+            Self::Unchecked => "Not checked",
+            Self::Healthy => "Healthy",
+            Self::Other => "Other",
             Self::Imported => "Imported",
         }
     }
@@ -302,7 +334,7 @@ pub fn filter_words(field: &str) -> &'static str {
         "expires" => "certificate ends",
         "age" => "in its state",
         "collector" => "failing collector",
-        "unseen" => "not looked at",
+        "unseen" => "not checked",
         "names" => "clusters",
         _ => "filter",
     }

@@ -136,7 +136,7 @@ impl SoloPage {
             tone: Tone::Bad,
             icon: "away",
             text: lines([
-                "Your sign-in could not be finished, because the identity provider did not answer us. Whoever is signed in already goes on working.",
+                "Your sign-in could not be finished, because the identity provider did not answer us. People who are signed in already keep working.",
             ]),
             todo: lines([
                 "Try again in a minute.",
@@ -263,7 +263,7 @@ impl SoloPage {
             text: lines([
                 "It got nothing. If somebody sent you here with a code, tell the person on call for this portal.",
             ]),
-            actions: vec![Link::new("To the clusters", "/")],
+            actions: vec![Link::new("Go to clusters", "/")],
             frame,
             ..Self::default()
         }
@@ -301,7 +301,7 @@ impl SoloPage {
         };
         let mut actions = failure.actions.clone();
         if actions.is_empty() {
-            actions.push(Link::new("To the clusters", "/"));
+            actions.push(Link::new("Go to clusters", "/"));
         }
         Self {
             status: failure.status,

@@ -34,7 +34,7 @@ pub fn words(status: u16) -> String {
 pub fn general(status: u16, frame: &Frame) -> Failure {
     let (side, what, why) = sentences(status);
     let retry = Link::new("Try again", if frame.path.is_empty() { "/" } else { &frame.path });
-    let home = Link::new("To the clusters", "/");
+    let home = Link::new("Go to clusters", "/");
     let actions = match status {
         401 => vec![Link::new("Sign in", "/api/login"), home],
         429 | 500 | 502 | 503 | 504 => vec![retry, home],

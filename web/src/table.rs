@@ -126,7 +126,7 @@ pub struct TableQuery {
     pub sort: String,
     /// From the end.
     pub descending: bool,
-    /// Only what needs a look.
+    /// Only what needs attention.
     pub problems: bool,
     /// Which page, from 0.
     pub page: usize,
@@ -194,7 +194,7 @@ impl TableQuery {
         (self.sort == key).then_some(if self.descending { "descending" } else { "ascending" })
     }
 
-    /// With or without the restriction to what needs a look.
+    /// With or without the restriction to what needs attention.
     #[must_use]
     pub fn only(&self, problems: bool) -> Self {
         Self { problems, page: 0, ..self.clone() }

@@ -136,7 +136,7 @@ impl Tab {
     }
 }
 
-/// A number beside a tab: how many need a look there.
+/// A number beside a tab: how many need attention there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TabCount {
     /// The tab.

@@ -78,7 +78,8 @@ pub fn coming(at: i64, now: i64) -> String {
     if at > now { format!("in {}", span(at.saturating_sub(now))) } else { format!("ended {}", past(at, now)) }
 }
 
-/// A length of time: one unit below an hour and from four days on, two between. The script of the
+/// A length of time: one unit below an hour and from four days on, two between. Days are rounded to the nearest, so that
+/// what was given for 30 days ends "in 30 d". The script of the
 /// page (`scripts/time.ts`) has the same rule.
 #[must_use]
 pub fn span(seconds: i64) -> String {
@@ -93,7 +94,7 @@ pub fn span(seconds: i64) -> String {
     } else if d < 4 {
         two(d, "d", h % 24, "h")
     } else {
-        format!("{d} d")
+        format!("{} d", s.saturating_add(43_200) / 86_400)
     }
 }
 
@@ -159,6 +160,9 @@ mod tests {
             (90_000, "1 d 1 h"),
             (4 * 86_400, "4 d"),
             (411 * 86_400, "411 d"),
+            (30 * 86_400 - 1, "30 d"),
+            (29 * 86_400 + 40_000, "29 d"),
+            (4 * 86_400 - 1, "3 d 23 h"),
             (-5, "0 s"),
         ] {
             assert_eq!(span(s), words);

@@ -85,6 +85,11 @@ impl PodQuery {
         url.done()
     }
 
+    /// Those of the same query that have a problem, from the first page.
+    pub(crate) fn with_problem(&self, base: &str) -> String {
+        Self { state: "problem".to_owned(), page: 1, ..self.clone() }.href(base)
+    }
+
     pub(crate) fn at(&self, base: &str, page: &u64) -> String {
         Self { page: *page, ..self.clone() }.href(base)
     }

@@ -2,21 +2,26 @@
 
 mod csv;
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use futures_util::stream::{self, StreamExt as _};
 use http::{HeaderValue, header};
+use portal_model::live_limits::{LimitReached, LiveLimits};
 use portal_model::named_cluster::cluster;
 use portal_model::state::PortalState;
 use portal_model::time_range::Range;
 use portal_session::fault::Fault;
 use portal_session::json::json;
 use portal_session::refusals;
+use portal_session::user::CurrentUser;
 use rp_audit::{AuditError, OldestFirst, ReportQuery};
 use rp_base::{Id, chain};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use tokio::time::Instant;
 
 use crate::answer::{Items, MOST, Query};
 
@@ -97,6 +102,22 @@ fn file(body: Body, kind: &'static str, name: &str) -> Response {
     response
 }
 
+/// How long an export may send nothing.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// When a refused export may be tried again.
+const TRY_AGAIN: Duration = Duration::from_secs(30);
+
+/// Too many exports run.
+fn too_many_exports(limits: &LiveLimits, reached: LimitReached) -> Fault {
+    let why = match reached {
+        LimitReached::Person => format!("{} exports of yours run, the maximum.", limits.per_person),
+        LimitReached::Process => {
+            format!("{} exports run on this replica, the maximum.", limits.pages)
+        }
+    };
+    Fault::too_often(TRY_AGAIN).why(why)
+}
+
 /// Where the lines of an export come from.
 enum Export {
     /// Nothing narrows it: the signed statements are in it, so that the file can be verified.
@@ -118,10 +139,16 @@ impl Export {
         Ok(lines.map(|lines| lines.into_iter().map(text).collect()))
     }
 
-    /// The next text that is not empty. A part that failed ends the file in the middle: the client sees that it is broken.
+    /// The next text that is not empty; after [`KEEP_ALIVE`] without one an empty line, which `aro audit verify` skips, so
+    /// that nobody between takes a long search for a dead connection. A part that failed ends the file in the middle: the client
+    /// sees that it is broken.
     async fn next(mut self) -> Option<(Result<String, AuditError>, Option<Self>)> {
+        let began = Instant::now();
         loop {
             match self.part().await {
+                Ok(Some(text)) if text.is_empty() && began.elapsed() >= KEEP_ALIVE => {
+                    return Some((Ok("\n".to_owned()), Some(self)));
+                }
                 Ok(Some(text)) if text.is_empty() => {}
                 Ok(Some(text)) => return Some((Ok(text), Some(self))),
                 Ok(None) => return None,
@@ -132,11 +159,18 @@ impl Export {
 }
 
 /// All entries of a search as JSON lines, the oldest first, each as it is stored; streamed.
+///
+/// # Errors
+/// 429 with `Retry-After` while two of the person, or eight of this replica, run: each reads the log.
 pub async fn export(
     State(state): State<PortalState>,
+    user: CurrentUser,
     Query(query): Query<AuditQuery>,
 ) -> Result<Response, Fault> {
     let query = asked(&state, query)?;
+    let exports = &state.model.exports;
+    let permit = exports.take(&user.caller.person.sub);
+    let permit = permit.map_err(|reached| too_many_exports(exports.limits(), reached))?;
     let whole = query.person.is_none()
         && query.target.is_none()
         && query.verb.is_none()
@@ -154,7 +188,11 @@ pub async fn export(
     let first = export.part().await.map_err(|error| refusals::audit_search(&error))?.unwrap_or_default();
     let rest = stream::unfold(Some(export), |export: Option<Export>| async move { export?.next().await });
     // Fused, because the compression layer polls once more after the end, which an unfold does not allow.
-    let body = Body::from_stream(stream::once(async { Ok(first) }).chain(rest).fuse());
+    let parts = stream::once(async { Ok(first) }).chain(rest).map(move |part| {
+        let _held = &permit;
+        part
+    });
+    let body = Body::from_stream(parts.fuse());
     Ok(file(body, "application/x-ndjson", "audit.jsonl"))
 }
 

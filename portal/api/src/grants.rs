@@ -13,9 +13,9 @@ use portal_session::fault::Fault;
 use portal_session::json::json;
 use portal_session::refusals;
 use portal_session::user::CurrentUser;
-use rp_access::{EndReason, GrantView, IssueRequest, RevokeScope};
+use rp_access::{EndReason, GrantStatus, GrantView, IssueRequest, RevokeScope};
 use rp_base::{Id, Timestamp};
-use rp_documents::grant::{GrantState, Revocation};
+use rp_documents::grant::Revocation;
 use rp_documents::{Grant, GrantKind, GrantOptions, ResourceId, Rights, Role, StreamRecord};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -128,20 +128,12 @@ impl From<&StreamRecord> for ReplicaStreams {
     }
 }
 
-pub const fn state_name(state: GrantState) -> &'static str {
-    match state {
-        GrantState::Active => "active",
-        GrantState::Expired => "expired",
-        GrantState::Revoked => "revoked",
-    }
-}
-
-fn summary(grant: &Grant, now: Timestamp) -> GrantSummary {
+fn summary(grant: &Grant, status: GrantStatus) -> GrantSummary {
     GrantSummary {
         id: grant.id.clone(),
         kind: grant.kind.name(),
-        state: state_name(grant.state(now)),
-        end_reason: None,
+        state: status.name(),
+        end_reason: status.end_reason().map(end_reason),
         owner: Owner { sub: grant.owner.sub.clone(), name: grant.owner.name.clone() },
         target: grant.target.clone(),
         rights: grant.rights.name(),
@@ -170,15 +162,18 @@ const fn end_reason(why: EndReason) -> &'static str {
     }
 }
 
-fn from_view(view: &GrantView, now: Timestamp) -> GrantSummary {
+fn from_view(view: &GrantView) -> GrantSummary {
     GrantSummary {
-        state: if view.ended.is_some() { "ended" } else { state_name(view.state) },
-        end_reason: view.ended.map(end_reason),
         rights_now: view.is_effective().then(|| view.rights.name()),
         last_used: view.last_used,
         last_from: view.last_from.clone(),
-        ..summary(&view.grant, now)
+        ..summary(&view.grant, view.status())
     }
+}
+
+/// A grant that this request gave, extended or revoked.
+fn after_change(state: &PortalState, grant: &Grant) -> GrantSummary {
+    summary(grant, GrantStatus::by_document(grant, state.session.clock.now()))
 }
 
 /// My grants, newest first; `all=true` for auditors and admins.
@@ -222,8 +217,7 @@ pub async fn list(
         _ => search.owner_sub = Some(user.caller.person.sub.clone()),
     }
     let found = search.run(&state).await?;
-    let now = state.session.clock.now();
-    let row = |view: &GrantView| GrantRow { grant: from_view(view, now), streams: view.streams };
+    let row = |view: &GrantView| GrantRow { grant: from_view(view), streams: view.streams };
     json(&Items { items: found.items.iter().map(row).collect(), total: None, next: found.next })
 }
 
@@ -241,7 +235,7 @@ pub async fn get(
         .map_err(|error| refusals::access(&error))?;
     let now = state.session.clock.now();
     json(&GrantDetail {
-        grant: from_view(&view, now),
+        grant: from_view(&view),
         streams: view.open.iter().map(ReplicaStreams::from).collect(),
         elevation: view.elevation.as_deref().map(|elevation| ElevationView::new(elevation, now)),
     })
@@ -257,7 +251,7 @@ pub async fn revoke(
     let id = parse(&id)?;
     let revoked = state.session.access.revoke(&user.caller, &id, words(query.why)).await;
     let grant = revoked.map_err(|error| refusals::access(&error))?;
-    json(&GrantRow { grant: summary(&grant, state.session.clock.now()), streams: 0 })
+    json(&GrantRow { grant: after_change(&state, &grant), streams: 0 })
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -278,7 +272,7 @@ pub async fn extend(
     let id = parse(&id)?;
     let extended = state.session.access.extend(&user.caller, &id, Duration::from_secs(life.life)).await;
     let grant = extended.map_err(|error| refusals::extend(&error))?;
-    json(&summary(&grant, state.session.clock.now()))
+    json(&after_change(&state, &grant))
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -436,7 +430,7 @@ pub async fn create(
         state.session.access.issue(&user.caller, ask).await.map_err(|error| refusals::issue(&error))?;
     let server = access.address(&state.session.site, &entry.id);
     json(&IssueGrantResponse {
-        grant: summary(&issued.grant, state.session.clock.now()),
+        grant: after_change(&state, &issued.grant),
         token: (!plugin).then(|| RevealedSecret::new(issued.token.expose().as_str())),
         ca: server.as_ref().and(state.session.site.urls.ca_pem.as_deref()),
         server,

@@ -183,6 +183,11 @@ pub struct StatisticQuery {
     width: Option<u32>,
 }
 
+/// The names of all statistics, for the document of the API.
+pub fn statistic_names() -> Vec<&'static str> {
+    rp_prometheus::statistics::ALL.iter().map(|one| one.name).collect()
+}
+
 /// `contract/portal.md` §14: duration, end time, type, checked in this order. With `width`, no finer than can
 /// be drawn on so many pixels.
 pub async fn statistic(

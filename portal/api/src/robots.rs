@@ -12,7 +12,7 @@ use portal_session::fault::Fault;
 use portal_session::json::json;
 use portal_session::refusals;
 use portal_session::user::CurrentUser;
-use rp_access::{RobotRequest, RobotView};
+use rp_access::{GrantStatus, RobotRequest, RobotView};
 use rp_base::{Id, Timestamp};
 use rp_documents::grant::GrantState;
 use rp_documents::robot::Scope;
@@ -21,7 +21,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::{Items, Owner, Query, ReasonRequest, RevealedSecret, body, created};
-use crate::grants::{RevokedResponse, state_name};
+use crate::grants::RevokedResponse;
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct RobotDetails {
@@ -93,7 +93,7 @@ fn row(view: &RobotView, now: Timestamp) -> RobotRow {
         id: grant.id.clone(),
         created: grant.created,
         not_after: grant.not_after,
-        state: state_name(grant.state(now)),
+        state: GrantStatus::by_document(grant, now).name(),
     };
     RobotRow {
         robot: details(&view.robot, now),

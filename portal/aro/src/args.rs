@@ -23,7 +23,8 @@ pub enum Command {
     Serve(ConfigArgs),
     /// Run one of several replicas of the portal and the API proxy, on PostgreSQL
     Portal(ConfigArgs),
-    /// Carry connections: the API proxy alone, development's CONNECT proxy, the tunnel to a remote listener
+    /// Carry connections: your clusters on this machine, the API proxy alone, development's CONNECT proxy, a tunnel to a
+    /// remote listener
     Proxy(ProxyArgs),
     /// Run the resource provider's API, as one of any number of processes on PostgreSQL
     Rp(ConfigArgs),
@@ -45,7 +46,7 @@ pub enum Command {
     Api(crate::api::ApiArgs),
     /// Print generated references
     Print(PrintArgs),
-    /// Print a completion script for a shell
+    /// Print a completion script for a shell, which asks this program for names of clusters and accesses
     Completion {
         #[arg(value_enum)]
         shell: Shell,
@@ -102,6 +103,8 @@ pub struct ProxyArgs {
 pub enum ProxyVerb {
     /// Run one of several replicas of the API proxy alone, on PostgreSQL
     Serve(ConfigArgs),
+    /// Serve clusters on this machine's loopback, for tools that do not support a path in a server's address
+    Local(Box<portal_cli::ProxyLocalArgs>),
     /// Serve CONNECT into one subnet, for one client certificate
     Connect(ConnectArgs),
     /// Carry a local port to a remote TLS listener with a client certificate

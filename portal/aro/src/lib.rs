@@ -4,6 +4,8 @@
 pub mod api;
 pub mod args;
 pub mod audit;
+pub mod command_reference;
+pub mod completion;
 pub mod config_args;
 pub mod control;
 pub mod front;

@@ -1,12 +1,16 @@
 //! `aro`: roles and verbs. Arguments in, exit code out; nothing else happens here.
 
+use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use aro::args::{AuditCommand, Cli, Command, MonitorArgs, MonitorVerb, ProxyVerb};
+use aro::args::{AuditCommand, Cli, Command, MonitorArgs, MonitorVerb, ProxyArgs, ProxyVerb};
 use aro::config_args::ConfigArgs;
-use aro::{api, audit, keys, monitor_once, output, print, proxy_role, proxy_tools, serve, ssh, store};
-use clap::{CommandFactory as _, Parser as _};
+use aro::{
+    api, audit, command_reference, completion, keys, monitor_once, output, print, proxy_role, proxy_tools,
+    serve, ssh, store,
+};
+use clap::{CommandFactory as _, FromArgMatches as _};
 use rp_config::{Log, LogFormat, needs};
 use rp_core::process::{self, shutdown_timeouts};
 use rp_core::{Services, monitor, provider};
@@ -25,15 +29,26 @@ fn main() -> ExitCode {
         return code;
     }
     rp_net::tls::install_provider();
+    // A shell that completes a command line; it starts a runtime of its own, for a moment.
+    completion::answer(Cli::command);
+    let matches = command_reference::with_examples(Cli::command()).get_matches();
+    let cli = match Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli,
+        Err(error) => error.exit(),
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => return failed(&anyhow::Error::new(error).context("cannot start")),
     };
-    match Cli::parse().command {
+    match cli.command {
         Command::Verb(verb) => runtime.block_on(portal_cli::run(verb, &mut portal_cli::Output::standard())),
         Command::Audit { verb: AuditCommand::Portal(verb) } => {
             let verb = portal_cli::Verb::Audit(portal_cli::AuditArgs { verb });
+            runtime.block_on(portal_cli::run(verb, &mut portal_cli::Output::standard()))
+        }
+        Command::Proxy(ProxyArgs { verb: ProxyVerb::Local(args) }) => {
+            let verb = portal_cli::Verb::ProxyLocal(args);
             runtime.block_on(portal_cli::run(verb, &mut portal_cli::Output::standard()))
         }
         Command::Audit { verb: AuditCommand::Verify(args) } => match runtime.block_on(audit::verify(&args)) {
@@ -54,9 +69,9 @@ fn main() -> ExitCode {
     }
 }
 
-#[expect(clippy::print_stderr, reason = "a command's error goes to the person who ran it")]
+/// Tells the person who ran a command its error; one whose standard error is closed is told by the exit code alone.
 fn failed(error: &anyhow::Error) -> ExitCode {
-    eprintln!("aro: {error:#}");
+    let _ = writeln!(std::io::stderr(), "aro: {error:#}");
     ExitCode::FAILURE
 }
 
@@ -73,17 +88,17 @@ async fn run(command: Command) -> anyhow::Result<()> {
             Ok(output::print_line(&format!("{}: no mistakes", args.config.display()))?)
         }
         Command::Api(args) => Box::pin(api::run(args, print_text)).await,
-        Command::Print(args) => Ok(output::print_text(&print::reference(&args)?)?),
+        Command::Print(args) => Ok(output::print_text(&print::reference(&args, Cli::command)?)?),
         Command::Completion { shell } => {
-            // The generators panic when they cannot write, which into memory does not happen.
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "aro", &mut script);
-            Ok(output::print_bytes(&script)?)
+            let program = std::env::args_os().next().unwrap_or_else(|| "aro".into());
+            Ok(output::print_bytes(&completion::script(shell, program)?)?)
         }
         Command::Proxy(args) => match args.verb {
             ProxyVerb::Serve(args) => run_proxy(&args).await,
             ProxyVerb::Connect(args) => proxy_tools::connect(args, &default_lifecycle()?).await,
             ProxyVerb::Tunnel(args) => proxy_tools::tunnel(args, &default_lifecycle()?).await,
+            // Answered above, as all verbs for people are.
+            ProxyVerb::Local(_) => Ok(()),
         },
         Command::ExitCodes => Ok(output::print_line(portal_cli::EXIT_CODES)?),
         Command::Audit { verb: AuditCommand::Dump(args) } => audit::dump(&args.settings(&[])?).await,

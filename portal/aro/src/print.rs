@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
-use clap::Args;
+use clap::{Args, Command};
 use portal::routes;
 use rp_api::swagger;
 use rp_metrics::Registry;
 
-use crate::metrics;
+use crate::{command_reference, metrics};
 
 #[derive(Debug, Args)]
 pub struct PrintArgs {
@@ -37,13 +37,15 @@ pub enum ReferenceKind {
     Swagger,
     /// What each version of the resource provider's API changes, as Markdown
     ApiVersions,
+    /// The verbs, their arguments, examples and answers, as Markdown
+    CommandLine,
 }
 
-/// The reference as text; empty when it was written into a folder.
+/// The reference as text; empty when it was written into a folder. `command` is the command line.
 ///
 /// # Errors
 /// There is no such version, it was never published, or the folder cannot be written.
-pub fn reference(args: &PrintArgs) -> anyhow::Result<String> {
+pub fn reference(args: &PrintArgs, command: fn() -> Command) -> anyhow::Result<String> {
     Ok(match args.what {
         ReferenceKind::ConfigReference => rp_config::reference_markdown(),
         ReferenceKind::Metrics => metrics_reference(),
@@ -54,6 +56,7 @@ pub fn reference(args: &PrintArgs) -> anyhow::Result<String> {
             return swagger_of(version, args.into.as_deref());
         }
         ReferenceKind::ApiVersions => swagger::markdown(),
+        ReferenceKind::CommandLine => command_reference::markdown(command()),
     })
 }
 

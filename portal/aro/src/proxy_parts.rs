@@ -33,6 +33,7 @@ pub(crate) async fn api_proxy(
         registry: services.registry.clone(),
         timeouts: Timeouts::default(),
         recordings,
+        helm_secrets: services.settings.access.helm_secrets,
         cut: life.cutting(),
     }))
 }

@@ -7,7 +7,9 @@ mod grants;
 mod kubeconfig;
 mod objects;
 mod operations;
+mod profile;
 mod promql;
+mod proxy_local;
 mod recordings;
 mod robots;
 mod sign_in;
@@ -26,7 +28,9 @@ pub use grants::{GrantsArgs, GrantsVerb, RevokeArgs};
 pub use kubeconfig::{CredentialArgs, KubeconfigArgs, KubectlArgs};
 pub use objects::{EventsArgs, LogsArgs, ObjectsArgs};
 pub use operations::{OperationsArgs, OperationsVerb};
+pub use profile::{ProfileArgs, ProfileVerb};
 pub use promql::PromqlArgs;
+pub use proxy_local::ProxyLocalArgs;
 pub use recordings::{PlayArgs, RecordingsArgs, RecordingsFilter, RecordingsVerb};
 pub use robots::{RobotCreateArgs, RobotsArgs, RobotsVerb};
 pub use sign_in::{LoginArgs, LogoutArgs, WhoamiArgs};
@@ -40,6 +44,8 @@ pub enum Verb {
     Login(LoginArgs),
     /// End the sign-in
     Logout(LogoutArgs),
+    /// Choose among the sign-ins of this machine
+    Profile(ProfileArgs),
     /// Who the portal takes you for
     Whoami(WhoamiArgs),
     /// Find clusters; put clusters of your own under the portal
@@ -86,6 +92,9 @@ pub enum Verb {
     /// Who did what. The binary parses it, together with the verbs on audit that need no portal.
     #[command(skip)]
     Audit(AuditArgs),
+    /// Clusters on this machine's loopback. The binary parses it, together with the verbs on the proxy that serve.
+    #[command(skip)]
+    ProxyLocal(Box<ProxyLocalArgs>),
 }
 
 impl Verb {
@@ -93,6 +102,7 @@ impl Verb {
         match self {
             Self::Login(args) => args.output,
             Self::Logout(args) => args.connection.output,
+            Self::Profile(args) => args.verb.connection().output,
             Self::Whoami(args) => args.connection.output,
             Self::Clusters(args) => args.connection().output,
             Self::Nodes(args) | Self::Operators(args) => args.connection.output,
@@ -100,6 +110,7 @@ impl Verb {
             Self::Logs(args) => args.connection.output,
             Self::Kubeconfig(args) => args.connection.output,
             Self::Kubectl(args) => args.connection.output,
+            Self::ProxyLocal(args) => args.connection.output,
             Self::Credential(_) => Format::Table,
             Self::Ssh(args) => args.connection().output,
             Self::Scp(args) => args.connection.output,
@@ -137,7 +148,7 @@ pub struct Connection {
     #[arg(long, env = "ARO_PORTAL", value_name = "URL", help_heading = "Connection")]
     pub portal: Option<Url>,
     /// Which sign-in to use, where there are several
-    #[arg(long, env = "ARO_PROFILE", value_name = "NAME", help_heading = "Connection")]
+    #[arg(long, env = "ARO_PROFILE", value_name = "NAME", help_heading = "Connection", add = crate::names::profiles())]
     pub profile: Option<String>,
     /// File with a token, in place of a sign-in
     #[arg(long, env = "ARO_TOKEN_FILE", value_name = "FILE", help_heading = "Connection")]
@@ -158,7 +169,7 @@ pub struct Connection {
 
 /// Seconds of `90s`, `30m`, `8h`, `2d` or a bare number of seconds.
 pub(crate) fn seconds(text: &str) -> Result<u64, String> {
-    let wrong = || "give a number with s, m, h or d, such as 30m or 8h".to_owned();
+    let wrong = || "give a number above 0 with s, m, h or d, such as 30m or 8h".to_owned();
     let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     let number: u64 = number.parse().map_err(|_| wrong())?;
@@ -170,4 +181,25 @@ pub(crate) fn seconds(text: &str) -> Result<u64, String> {
         _ => return Err(wrong()),
     };
     number.checked_mul(factor).filter(|total| *total > 0).ok_or_else(wrong)
+}
+
+/// A day, a minute or an instant as the portal reads it (`rp_base::Timestamp`, RFC 3339), handed on as it is.
+pub(crate) fn instant(text: &str) -> Result<String, String> {
+    let full = match text.len() {
+        10 => format!("{text}T00:00:00Z"),
+        16 => format!("{text}:00Z"),
+        19 => format!("{text}Z"),
+        _ => text.to_owned(),
+    };
+    let wrong = |_| {
+        "give a day such as 2026-11-21, a minute such as 2026-11-21T03:12, or an instant in RFC 3339 such as \
+         2026-11-21T03:12:00Z; without a zone it is UTC"
+            .to_owned()
+    };
+    rp_base::Timestamp::parse(&full).map(|_| text.to_owned()).map_err(wrong)
+}
+
+/// A length as [`seconds`] reads it, handed on as it is.
+pub(crate) fn length(text: &str) -> Result<String, String> {
+    seconds(text).map(|_| text.to_owned())
 }

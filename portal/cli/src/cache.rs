@@ -4,9 +4,8 @@
 //! while a new one is fetched, so that many kubectl at once fetch one. The kernel lets a dead holder's lock go.
 
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -16,7 +15,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::profile::{DEFAULT, Profile};
-use crate::{CliError, files};
+use crate::{CliError, files, platform, progress};
 
 /// A token with less left than this is renewed, or than half of a shorter life.
 const LEAST_LEFT: Duration = Duration::from_secs(120);
@@ -103,7 +102,7 @@ impl Cache {
         profile.make(&self.folder)?;
         let path = self.path("lock");
         let failed = |cause| CliError::File { path: path.clone(), cause };
-        let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
+        let file = platform::private_file().create(true).truncate(false).open(&path);
         let file = file.map_err(failed)?;
         let turn = async {
             let mut waited = false;
@@ -117,7 +116,9 @@ impl Cache {
             }
         };
         let busy = CliError::Busy { path: path.clone() };
-        let waited = tokio::time::timeout(PATIENCE, turn).await.map_err(|_| busy)??;
+        let turn = tokio::time::timeout(PATIENCE, turn);
+        let turn = progress::shown("waiting for another aro, which renews the token", turn);
+        let waited = turn.await.map_err(|_| busy)??;
         Ok(Lock { _file: file, waited })
     }
 

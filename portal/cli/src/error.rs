@@ -194,9 +194,10 @@ impl CliError {
             Self::Busy { .. } => ("busy", "Wait until it is done, or end it."),
             Self::Program { .. } => ("program", "Install it, or put it on the PATH."),
             Self::BadFile { .. } | Self::File { .. } => ("bad_file", ""),
-            Self::Listen { .. } => {
-                ("listen", "Give another address by --listen; port 0 is any that is free.")
-            }
+            Self::Listen { .. } => (
+                "listen",
+                "Give another address by --listen, or another port by --port; port 0 is any that is free.",
+            ),
             Self::Away { .. } => ("proxy_unreachable", "Try again in a moment; check the network."),
             Self::Usage(_) => ("usage", ""),
             Self::NoSuchCluster(_) => ("cluster_not_found", "Look for it with: aro clusters"),

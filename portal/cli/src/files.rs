@@ -2,12 +2,11 @@
 
 use std::fs::File;
 use std::io::Read as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use rp_base::{Secret, SystemRandom, durable};
 
-use crate::CliError;
+use crate::{CliError, platform};
 
 /// The largest file that is read: a kubeconfig may have 1 MiB.
 const MOST: u64 = 1024 * 1024;
@@ -62,8 +61,7 @@ pub(crate) fn read_private(path: &Path) -> Result<Option<Secret<String>>, CliErr
         Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(cause) => return Err(failed(cause)),
     };
-    let mode = file.metadata().map_err(failed)?.permissions().mode() & 0o7777;
-    if mode & 0o077 != 0 {
+    if let Some(mode) = platform::exposed(&file).map_err(failed)? {
         return Err(CliError::Exposed { path: path.to_owned(), mode });
     }
     let mut text = String::new();

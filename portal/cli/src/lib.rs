@@ -11,12 +11,16 @@ mod endpoint;
 mod error;
 mod files;
 mod kubeconfig;
+mod names;
 mod output;
+mod platform;
 mod profile;
 mod progress;
+mod reference;
 mod report;
 mod sign_in;
 mod ssh;
+mod table;
 #[cfg(test)]
 mod tests;
 mod tls;
@@ -29,13 +33,15 @@ pub use args::{
     AccessArgs, AuditArgs, AuditFilter, AuditVerb, ClusterFilter, ClustersArgs, ClustersVerb, Connection,
     ConsoleArgs, CredentialArgs, ElevateArgs, ElevationVerb, ElevationsArgs, EventsArgs, Format, GrantsArgs,
     GrantsVerb, ImportTunnel, KubeconfigArgs, KubectlArgs, LoginArgs, LogoutArgs, LogsArgs, ObjectsArgs,
-    OperationsArgs, OperationsVerb, PlayArgs, PromqlArgs, RecordingsArgs, RecordingsFilter, RecordingsVerb,
-    ReportFormat, RevokeArgs, RobotCreateArgs, RobotsArgs, RobotsVerb, ScpArgs, SerialArgs, Span, SshArgs,
-    SshConfigArgs, SshRefreshArgs, SshVerb, TunnelArgs, Verb, WhoamiArgs,
+    OperationsArgs, OperationsVerb, PlayArgs, ProfileArgs, ProfileVerb, PromqlArgs, ProxyLocalArgs,
+    RecordingsArgs, RecordingsFilter, RecordingsVerb, ReportFormat, RevokeArgs, RobotCreateArgs, RobotsArgs,
+    RobotsVerb, ScpArgs, SerialArgs, Span, SshArgs, SshConfigArgs, SshRefreshArgs, SshVerb, TunnelArgs, Verb,
+    WhoamiArgs,
 };
 pub use cache::cached_credential;
 pub use error::{CliError, EXIT_CODES, Exit, Refusal};
 pub use output::Output;
+pub use reference::{JsonAnswer, VERBS, VerbReference};
 
 /// Runs a verb; prints its answer or its error. The exit code is one of [`EXIT_CODES`].
 pub async fn run(verb: Verb, out: &mut Output) -> ExitCode {

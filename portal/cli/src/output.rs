@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::CliError;
 use crate::args::Format;
+pub(crate) use crate::table::{Column, Table, table};
 
 /// Answers on one side, everything else on the other.
 pub struct Output {
@@ -15,6 +16,27 @@ pub struct Output {
     notes: Box<dyn Write + Send>,
     /// Whether the notes go to a terminal that can replace a line.
     watched: bool,
+    /// Columns of the terminal that answers go to; `None` for a pipe or a file.
+    width: Option<usize>,
+}
+
+/// An answer for a person: a text as it is, or a table that is laid out for where it goes.
+#[derive(Debug)]
+pub(crate) enum Rendering {
+    Text(String),
+    Table(Table),
+}
+
+impl From<String> for Rendering {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<Table> for Rendering {
+    fn from(table: Table) -> Self {
+        Self::Table(table)
+    }
 }
 
 impl fmt::Debug for Output {
@@ -28,12 +50,13 @@ impl Output {
     pub fn standard() -> Self {
         let mut out = Self::with_writers(Box::new(io::stdout()), Box::new(io::stderr()));
         out.watched = crate::progress::can_show();
+        out.width = columns();
         out
     }
 
     /// Any two writers.
     pub fn with_writers(answer: Box<dyn Write + Send>, notes: Box<dyn Write + Send>) -> Self {
-        Self { answer, notes, watched: false }
+        Self { answer, notes, watched: false, width: None }
     }
 
     /// A text as it is.
@@ -46,19 +69,31 @@ impl Output {
         self.answer.write_all(bytes).and_then(|()| self.answer.flush()).map_err(CliError::Output)
     }
 
-    /// A value, as a table by `columns` or whole.
-    pub(crate) fn value(
+    /// The lines of a table, for where answers go.
+    pub(crate) fn lines(&self, table: &Table) -> String {
+        table.lines(self.width)
+    }
+
+    /// A value: what `show` makes of it, or whole.
+    pub(crate) fn value<S: Into<Rendering>>(
         &mut self,
         format: Format,
         value: &Value,
-        table: impl FnOnce(&Value) -> String,
+        show: impl FnOnce(&Value) -> S,
     ) -> Result<(), CliError> {
         let text = match format {
-            Format::Table => table(value),
+            Format::Table => match show(value).into() {
+                Rendering::Text(text) => text,
+                Rendering::Table(table) => self.lines(&table),
+            },
             // Indented and with a newline at the end, as kubectl does.
             Format::Json => text::terminal_json(format!("{value:#}\n")),
-            Format::Csv => return Err(CliError::Usage("this verb writes no CSV".to_owned())),
-            Format::Name => return Err(CliError::Usage("this verb writes no names alone".to_owned())),
+            Format::Csv => {
+                return Err(CliError::Usage("-o csv: this verb writes table, json or yaml".to_owned()));
+            }
+            Format::Name => {
+                return Err(CliError::Usage("-o name: this verb writes table, json or yaml".to_owned()));
+            }
             Format::Yaml => serde_saphyr::to_string(value)
                 .map_err(|_| CliError::Answer("it cannot be written as YAML"))?,
         };
@@ -107,30 +142,15 @@ impl Output {
     }
 }
 
-/// A column: its heading, and where its text comes from.
-pub(crate) type Column<'a> = (&'a str, fn(&Value) -> String);
-
-/// Rows under headings, columns two blanks apart. Cells are cleaned: a name must not steer the terminal.
-pub(crate) fn table(rows: &[Value], columns: &[Column<'_>]) -> String {
-    let mut cells: Vec<Vec<String>> =
-        vec![columns.iter().map(|(heading, _)| (*heading).to_owned()).collect()];
-    for row in rows {
-        cells.push(columns.iter().map(|(_, cell)| text::clean(&cell(row).replace('\t', " "), 200)).collect());
+/// Columns of the window that standard output goes to, as `COLUMNS` or the terminal says; `None`: it goes elsewhere.
+fn columns() -> Option<usize> {
+    use std::io::IsTerminal as _;
+    let out = io::stdout();
+    if !out.is_terminal() {
+        return None;
     }
-    let widths: Vec<usize> = (0..columns.len())
-        .map(|n| cells.iter().map(|row| row[n].chars().count()).max().unwrap_or_default())
-        .collect();
-    let mut out = String::new();
-    for row in cells {
-        let mut line = String::new();
-        for (cell, width) in row.iter().zip(&widths) {
-            line.push_str(cell);
-            line.extend(std::iter::repeat_n(' ', width.saturating_sub(cell.chars().count()) + 2));
-        }
-        out.push_str(line.trim_end());
-        out.push('\n');
-    }
-    out
+    let said = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|width| *width > 0);
+    said.or_else(|| terminal_size::terminal_size_of(out).map(|(width, _)| width.0.into()))
 }
 
 /// Rows as CSV (RFC 4180) under their headings in lower case; what a spreadsheet would run is quoted with `'`.

@@ -2,10 +2,10 @@
 //!
 //! `profile.json` says where the portal is, `token.json` holds the token of `aro login`, `grants/` the
 //! tokens that kubectl was given last, `kubeconfigs/` the files of `aro kubectl`, `tunnels/` the accesses of `aro tunnel`,
-//! `ssh/` keys and certificates of `aro ssh`, `browsers/` what `aro console` started.
+//! `ssh/` keys and certificates of `aro ssh`, `browsers/` what `aro console` started, `names/` what a shell completes.
+//! `CONFIG/profile` holds the name of the profile that `aro profile use` chose.
 
 use std::ffi::OsString;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use rp_base::{Clock as _, Secret, SystemClock, Timestamp, durable};
@@ -13,10 +13,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use url::Url;
 
-use crate::{CliError, files};
+use crate::{CliError, files, platform};
 
-/// The profile where none is named.
+/// The profile where none is named or chosen.
 pub(crate) const DEFAULT: &str = "default";
+/// The file with the name of the chosen profile, beside the folder of all.
+const CHOSEN: &str = "profile";
 
 /// What is remembered about a portal.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -48,23 +50,40 @@ pub(crate) struct Profile {
 
 impl Profile {
     /// The folder of that name under `config`, or under the usual one: `$XDG_CONFIG_HOME/aro`, else `~/.config/aro`.
+    /// Without a name it is the one that `aro profile use` chose.
     pub(crate) fn named(config: Option<&Path>, name: Option<&str>) -> Result<Self, CliError> {
-        let name = name.unwrap_or(DEFAULT);
-        if !is_name(name) {
+        if name.is_some_and(|name| !is_name(name)) {
             return Err(CliError::Usage(
-                "a profile's name has at most 64 letters, digits, - _ . and begins with a letter or digit"
+                "--profile: a name has at most 64 letters, digits, - _ . and begins with a letter or digit"
                     .to_owned(),
             ));
         }
-        let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        let (unusual, config) = match config {
-            Some(folder) => (true, absolute(folder)?),
-            None => usual(variable("XDG_CONFIG_HOME"), variable("HOME")).ok_or_else(|| {
-                CliError::Usage("HOME is not set: say by --config-dir where sign-ins are kept".to_owned())
-            })?,
+        let (unusual, config) = config_folder(config)?;
+        let name = match name {
+            Some(name) => name.to_owned(),
+            None => chosen(&config)?,
         };
-        let folder = config.join("profiles").join(name);
-        Ok(Self { name: name.to_owned(), config, unusual, folder })
+        let folder = config.join("profiles").join(&name);
+        Ok(Self { name, config, unusual, folder })
+    }
+
+    /// The profiles that somebody signed in to, by name.
+    pub(crate) fn all(config: Option<&Path>) -> Result<Vec<Self>, CliError> {
+        let (_, folder) = config_folder(config)?;
+        let Ok(entries) = std::fs::read_dir(folder.join("profiles")) else { return Ok(Vec::new()) };
+        let names = entries.flatten().take(1_000).filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<String> = names.filter(|name| is_name(name)).collect();
+        names.sort();
+        let profiles = names.iter().map(|name| Self::named(config, Some(name)));
+        let mut profiles = profiles.collect::<Result<Vec<_>, _>>()?;
+        profiles.retain(|profile| profile.folder.join("profile.json").is_file());
+        Ok(profiles)
+    }
+
+    /// Makes it the profile of commands that name none.
+    pub(crate) fn choose(&self) -> Result<(), CliError> {
+        self.make(&self.folder)?;
+        files::write_private(&self.config.join(CHOSEN), &format!("{}\n", self.name))
     }
 
     /// The folder that holds all profiles.
@@ -88,6 +107,11 @@ impl Profile {
     /// Profiles of browsers while they run.
     pub(crate) fn browsers(&self) -> PathBuf {
         self.folder.join("browsers")
+    }
+
+    /// Names that a shell completes.
+    pub(crate) fn names(&self) -> PathBuf {
+        self.folder.join("names")
     }
 
     /// Keys and certificates for machines, one folder a cluster.
@@ -133,7 +157,9 @@ impl Profile {
     }
 
     fn forget_grants(&self) {
-        for folder in [self.grants(), self.kubeconfigs(), self.tunnels(), self.browsers(), self.ssh()] {
+        let kept =
+            [self.grants(), self.kubeconfigs(), self.tunnels(), self.browsers(), self.ssh(), self.names()];
+        for folder in kept {
             // What is not there is forgotten; locks and files of others are no secrets.
             let _ = std::fs::remove_dir_all(folder);
         }
@@ -144,12 +170,7 @@ impl Profile {
         let failed = |cause| CliError::File { path: folder.to_owned(), cause };
         durable::make_folder(folder).map_err(failed)?;
         // One that was there may be open to others.
-        let mode = std::fs::metadata(&self.folder).map_err(failed)?.permissions().mode();
-        if mode & 0o077 != 0 {
-            let closed = std::fs::Permissions::from_mode(0o700);
-            std::fs::set_permissions(&self.folder, closed).map_err(failed)?;
-        }
-        Ok(())
+        platform::close_folder(&self.folder).map_err(failed)
     }
 
     /// The command that signs in to it.
@@ -158,7 +179,8 @@ impl Profile {
         if let Some(portal) = portal {
             command.push_str(&format!(" --portal {portal}"));
         }
-        if self.name != DEFAULT {
+        // What a command without the flag would not take.
+        if chosen(&self.config).ok().as_ref() != Some(&self.name) {
             command.push_str(&format!(" --profile {}", self.name));
         }
         command
@@ -174,6 +196,30 @@ impl Profile {
             return Err(CliError::NotSignedIn { why: "your sign-in has ended", command: command() });
         }
         Ok(token.token)
+    }
+}
+
+/// `(whether it is unusual, folder)` of all profiles.
+fn config_folder(named: Option<&Path>) -> Result<(bool, PathBuf), CliError> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let home = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
+    match named {
+        Some(folder) => Ok((true, absolute(folder)?)),
+        None => usual(variable("XDG_CONFIG_HOME"), variable(home)).ok_or_else(|| {
+            CliError::Usage(format!("{home} is not set: say by --config-dir where sign-ins are kept"))
+        }),
+    }
+}
+
+/// The name of the chosen profile.
+fn chosen(config: &Path) -> Result<String, CliError> {
+    let path = config.join(CHOSEN);
+    let Some(text) = files::read_private(&path)? else { return Ok(DEFAULT.to_owned()) };
+    let name = text.expose().trim();
+    if is_name(name) {
+        Ok(name.to_owned())
+    } else {
+        Err(CliError::BadFile { path, what: "names no profile: choose one by aro profile use NAME" })
     }
 }
 
@@ -206,6 +252,8 @@ fn read<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Option<T>, CliError> 
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     #[test]
@@ -217,6 +265,20 @@ mod tests {
         for bad in ["", "..", ".hidden", "a/b", "a b", &"x".repeat(65)] {
             assert!(Profile::named(Some(Path::new("/x")), Some(bad)).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn the_chosen_profile_is_taken_where_none_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let named = |name| Profile::named(Some(folder.path()), name).map(|profile| profile.name);
+        assert_eq!(named(None).unwrap(), DEFAULT);
+        Profile::named(Some(folder.path()), Some("lab")).unwrap().choose().unwrap();
+        assert_eq!(named(None).unwrap(), "lab");
+        assert_eq!(named(Some("prod")).unwrap(), "prod");
+        assert!(Profile::all(Some(folder.path())).unwrap().is_empty(), "nobody signed in");
+        files::write_private(&folder.path().join(CHOSEN), "../x").unwrap();
+        assert!(named(None).unwrap_err().to_string().contains("aro profile use"));
+        assert_eq!(named(Some("prod")).unwrap(), "prod", "a named one needs no choice");
     }
 
     #[test]

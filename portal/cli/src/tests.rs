@@ -4,7 +4,9 @@ mod ended;
 mod formats;
 mod plug_in;
 mod portal;
+mod profiles;
 mod signing_in;
+mod usage;
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;

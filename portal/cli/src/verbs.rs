@@ -10,7 +10,9 @@ mod kubeconfig;
 mod kubectl;
 mod objects;
 mod operations;
+mod profiles;
 mod promql;
+mod proxy_local;
 mod recordings;
 mod robots;
 mod serial;
@@ -24,7 +26,8 @@ use serde_json::{Value, json};
 
 use crate::args::{Connection, Format, Verb};
 use crate::client::Client;
-use crate::output::{Column, cell, names, separated, table};
+use crate::names::{self, NameKind};
+use crate::output::{Column, cell, separated, table};
 use crate::{CliError, Output};
 
 /// Rows asked for at once.
@@ -36,6 +39,7 @@ pub(crate) async fn execute(verb: Verb, out: &mut Output) -> Result<(), CliError
     match verb {
         Verb::Login(args) => sign_in::login(args, out).await,
         Verb::Logout(args) => sign_in::logout(&args, out).await,
+        Verb::Profile(args) => profiles::run(args.verb, out),
         Verb::Whoami(args) => sign_in::whoami(&args.connection, out).await,
         Verb::Clusters(args) => clusters::run(args.verb(), out).await,
         Verb::Nodes(args) => objects::nodes(&args, out).await,
@@ -44,6 +48,7 @@ pub(crate) async fn execute(verb: Verb, out: &mut Output) -> Result<(), CliError
         Verb::Logs(args) => objects::logs(args, out).await,
         Verb::Kubeconfig(args) => kubeconfig::run(args, out).await,
         Verb::Kubectl(args) => kubectl::run(args, out).await,
+        Verb::ProxyLocal(args) => Box::pin(proxy_local::run(*args, out)).await,
         Verb::Credential(args) => credential::run(args, out).await,
         Verb::Ssh(args) => Box::pin(ssh::ssh(*args, out)).await,
         Verb::Scp(args) => Box::pin(ssh::scp(*args, out)).await,
@@ -157,7 +162,7 @@ fn write_list(
         Format::Csv => out.raw(&separated(rows, columns)),
         Format::Name => {
             let pointer = if rows.iter().any(|row| row.get("name").is_some()) { "/name" } else { "/id" };
-            out.raw(&names(rows, pointer))
+            out.raw(&crate::output::names(rows, pointer))
         }
         format => out.value(format, answer, |answer| table(items(answer), columns)),
     }
@@ -198,6 +203,12 @@ async fn list(
         }
     }
     let shown = rows.len();
+    if let Some(kind) = NameKind::for_path(path) {
+        // Grants of others and ended ones are not in every list.
+        let unfiltered = filters.iter().all(|(_, value)| value.is_empty());
+        let whole = kind != NameKind::Grants && unfiltered && next.is_empty();
+        names::keep(connection, kind, &rows, whole);
+    }
     let mut answer = json!({ "items": rows });
     if let Some(total) = total {
         answer["total"] = Value::from(total);

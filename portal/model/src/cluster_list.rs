@@ -7,6 +7,7 @@ use axum::response::Response;
 use http::{HeaderValue, header};
 use portal_session::fault::Fault;
 use rp_base::Timestamp;
+use rp_documents::Standing;
 use schemars::JsonSchema;
 use serde::Serialize;
 use web::ListQuery;
@@ -141,14 +142,10 @@ const fn source(entry: &Entry) -> &'static str {
 }
 
 fn health_word(entry: &Entry) -> &'static str {
-    entry.health.as_ref().map_or("unknown", |health| {
-        if !health.answers {
-            "no answer"
-        } else if health.is_degraded() {
-            "degraded"
-        } else {
-            "ok"
-        }
+    entry.health.as_ref().map_or("unknown", |health| match health.standing {
+        Standing::NoAnswer => "no answer",
+        Standing::Degraded => "degraded",
+        Standing::Healthy => "ok",
     })
 }
 

@@ -226,7 +226,7 @@ async fn address(state: &PortalState, server: &Url) -> Result<(), ImportError> {
     for address in addresses {
         if let Err(why) = state.model.clusters.networks.check(address) {
             let text = format!("The server {} may not be dialled: {why}.", address.ip());
-            return Err(refused(text, "Ask whoever runs the portal to allow its network."));
+            return Err(refused(text, "Ask the operators of the portal to allow its network."));
         }
     }
     Ok(())

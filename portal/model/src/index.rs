@@ -1,11 +1,13 @@
-//! The clusters in memory: a projection of OpenShiftClusters, ImportedClusters, ClusterHealth, Looks and
-//! SavedViews that follows the change feed, so that lists and search cost no query
-//! (`contract/portal.md` "Do better" 32).
+//! The clusters in memory: a projection of OpenShiftClusters, ImportedClusters, ClusterHealth, Looks, SavedViews, of the
+//! ends of OperationLogs and of open requests in Elevations. It follows the change feed, so that lists and search cost no
+//! query (`contract/portal.md` "Do better" 32).
 
 mod entry;
 mod filter;
 mod follow;
+mod health;
 mod order;
+mod part;
 mod search;
 mod summary;
 
@@ -18,9 +20,10 @@ use rp_database::{SharedStore, StoreError};
 use rp_documents::{ResourceId, SavedView};
 use tokio::sync::{Notify, watch};
 
-pub use entry::{CheckTime, Entry, Health, Imported};
+pub use entry::{CheckTime, Entry, Imported};
 pub use filter::BadFilter;
-pub use search::{BadCursor, Page, Selection, jump, state_word};
+pub use health::Health;
+pub use search::{BadCursor, Page, Selection, jump, open, state_word};
 pub use summary::{facets, summarize, views};
 
 /// Every cluster at one moment.
@@ -30,8 +33,19 @@ pub struct Snapshot {
     pub entries: Vec<Arc<Entry>>,
     /// Views that people keep, by id.
     pub views: Vec<Arc<SavedView>>,
+    /// Requests for elevations that wait for a decision, if they have not lapsed.
+    pub requests: Vec<OpenRequest>,
     /// Counts changes, from 1.
     pub generation: u64,
+}
+
+/// A request for an elevation that nobody has decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenRequest {
+    /// Subject of who asks.
+    pub owner: String,
+    /// When it lapses.
+    pub lapses: Timestamp,
 }
 
 impl Snapshot {
@@ -39,6 +53,12 @@ impl Snapshot {
     pub fn get(&self, id: &ResourceId) -> Option<&Arc<Entry>> {
         let at = self.entries.binary_search_by(|entry| entry.id.key().cmp(id.key())).ok()?;
         self.entries.get(at)
+    }
+
+    /// Requests that wait at an instant for the decision of a person: those of others.
+    pub fn waiting_for(&self, sub: &str, now: Timestamp) -> u64 {
+        let open = self.requests.iter().filter(|request| request.owner != sub && request.lapses > now);
+        u64::try_from(open.count()).unwrap_or(u64::MAX)
     }
 }
 
@@ -119,9 +139,9 @@ impl ClusterIndex {
         (fresh.monotonic.elapsed() > STALE_AFTER).then_some(fresh.at)
     }
 
-    fn set(&self, entries: Vec<Arc<Entry>>, views: Vec<Arc<SavedView>>) {
+    fn set(&self, entries: Vec<Arc<Entry>>, views: Vec<Arc<SavedView>>, requests: Vec<OpenRequest>) {
         let generation = self.snapshot.load().generation.wrapping_add(1);
-        self.snapshot.store(Arc::new(Snapshot { entries, views, generation }));
+        self.snapshot.store(Arc::new(Snapshot { entries, views, requests, generation }));
     }
 
     fn mark_fresh(&self, monotonic: tokio::time::Instant) {
@@ -129,3 +149,6 @@ impl ClusterIndex {
         self.reads.send_modify(|reads| *reads = reads.wrapping_add(1));
     }
 }
+
+#[cfg(test)]
+mod tests;

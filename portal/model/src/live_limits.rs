@@ -20,6 +20,12 @@ pub struct LiveLimits {
     pub heartbeat: Duration,
 }
 
+impl LiveLimits {
+    /// Bounds on exports of the audit log: each may read the whole log. They are no pages, and end by themselves.
+    pub const EXPORTS: Self =
+        Self { per_person: 2, pages: 8, longest: Duration::MAX, heartbeat: Duration::from_secs(15) };
+}
+
 impl Default for LiveLimits {
     fn default() -> Self {
         Self {

@@ -125,9 +125,7 @@ async fn searches(state: &PortalState, user: &CurrentUser, text: &str) -> Result
 pub fn refusal(error: &ReadError) -> Fault {
     match error {
         ReadError::Unknown => unknown(),
-        ReadError::NotKept => {
-            unknown().why("This service keeps no recordings: its settings name no place for them.")
-        }
+        ReadError::NotKept => unknown().why("Recording is off: no storage is configured."),
         ReadError::Store(error) => Fault::store(error),
         ReadError::Continuation => {
             Fault::bad_input("There is nothing to go on from there").action("Start the list again.")

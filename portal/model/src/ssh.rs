@@ -120,7 +120,7 @@ impl SshParts {
 /// There is no way to machines.
 pub(crate) fn switched_off() -> Fault {
     Fault::new(StatusCode::NOT_FOUND, "no_ssh", Side::Us, "There is no SSH here")
-        .why("Whoever runs this service has not switched it on.")
+        .why("It is switched off in the settings of this service.")
 }
 
 /// The SSH user of a caller, when it can stand in a command that people paste.

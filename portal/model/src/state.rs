@@ -12,7 +12,7 @@ use rp_documents::Person;
 use tokio_util::sync::CancellationToken;
 
 use crate::index::ClusterIndex;
-use crate::live_limits::{LiveMetrics, PageLimiter};
+use crate::live_limits::{LiveLimits, LiveMetrics, PageLimiter};
 use crate::objects::ObjectHistory;
 use crate::objects::kinds::Discovered;
 use crate::operations::Operations;
@@ -39,6 +39,8 @@ pub struct Model {
     pub discovered: Discovered,
     pub moments: ObjectHistory,
     pub live: PageLimiter,
+    /// Exports of the audit log that run.
+    pub exports: PageLimiter,
     pub live_metrics: LiveMetrics,
     pub stopping: CancellationToken,
 }
@@ -69,6 +71,7 @@ impl PortalState {
             discovered: Discovered::default(),
             moments: ObjectHistory::default(),
             live: PageLimiter::new(parts.live),
+            exports: PageLimiter::new(LiveLimits::EXPORTS),
             live_metrics: LiveMetrics::register(&metrics),
             stopping: parts.stopping,
             clusters: parts.clusters,

@@ -77,7 +77,7 @@ pub async fn drop_view(state: &PortalState, user: &CurrentUser, id: &str) -> Res
     let unknown = || {
         Fault::new(StatusCode::NOT_FOUND, "view_not_found", Side::You, "No such view")
             .why("It may have been removed.")
-            .link("To the clusters", "/")
+            .link("Go to clusters", "/")
     };
     let id = Id::parse(id).map_err(|_| unknown())?;
     let stored = state.session.store.get(Collection::SavedViews, id.as_str()).await;

@@ -154,7 +154,7 @@ impl Vms {
         }
         let kept = self.0.kept.lock();
         match kept.get(&entry.id).map(|kept| &kept.known) {
-            None | Some(VmQueryState::Awaited) => why("Azure is being asked."),
+            None | Some(VmQueryState::Awaited) => why("Waiting for Azure's answer."),
             Some(VmQueryState::Failed(why)) => Vm::Failed(why.clone()),
             Some(VmQueryState::Machines(at, _)) if self.0.clock.now().seconds() - at.seconds() > BELIEVED => {
                 Vm::Failed("Azure has not said for ten minutes.".to_owned())

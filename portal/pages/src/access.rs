@@ -94,7 +94,7 @@ async fn fill(
         views.sort_by_key(|view| view.grant.not_after);
     }
     let mut digest = digest(&views);
-    page.grants = views.iter().map(|view| rows::grant_row(view, user)).collect();
+    page.grants = views.iter().map(|view| row(state, view, user)).collect();
     page.next = found.next;
     if mine && !query.narrows() && query.after.is_empty() {
         page.held = count(&views);
@@ -163,6 +163,12 @@ pub async fn detail(
     answer(&context, StatusCode::OK, &page)
 }
 
+/// A grant as a row; Extend is offered only where it can live longer.
+pub(crate) fn row(state: &PortalState, view: &GrantView, user: &CurrentUser) -> web::GrantRow {
+    let row = rows::grant_row(view, user);
+    web::GrantRow { may_extend: row.may_extend && crate::extend::is_possible(state, view), ..row }
+}
+
 fn shown(
     state: &PortalState,
     _context: &Context,
@@ -173,7 +179,7 @@ fn shown(
     digest: &str,
 ) -> GrantPage {
     let grant = &view.grant;
-    let row = rows::grant_row(view, user);
+    let row = row(state, view, user);
     let live =
         if view.state == GrantState::Active { poll_address(&row.path(), digest) } else { String::new() };
     let now = state.session.clock.now();

@@ -41,7 +41,7 @@ pub(crate) fn dialog(
 /// What is asked before an access is given, whatever its kind.
 pub(crate) fn question(entry: &Entry, offer: &AccessOffer) -> AccessQuestion {
     let barred = offer.barred().map(|(rights, lack)| match lack {
-        Lack::Role => ("It takes the role elevated, which your groups do not give.".to_owned(), None),
+        Lack::Role => ("You need the role elevated; your groups do not include it.".to_owned(), None),
         Lack::Elevation => {
             let (why, way) = elevate_first(entry, rights);
             (why, Some(way))

@@ -102,7 +102,7 @@ async fn grants(
                 .into_iter()
                 .filter(|view| view.grant.kind != GrantKind::Cli)
                 .partition(GrantView::is_effective);
-            (section(&active, user), section(&ended, user))
+            (section(state, &active, user), section(state, &ended, user))
         }
         Err(error) => {
             let failure = Fault::store(&error).failure(frame);
@@ -111,9 +111,9 @@ async fn grants(
     }
 }
 
-fn section(views: &[GrantView], user: &CurrentUser) -> Section<GrantRow> {
+fn section(state: &PortalState, views: &[GrantView], user: &CurrentUser) -> Section<GrantRow> {
     let count = u64::try_from(views.len()).unwrap_or(u64::MAX);
-    Section::Rows(views.iter().take(PANEL).map(|view| rows::grant_row(view, user)).collect(), count)
+    Section::Rows(views.iter().take(PANEL).map(|view| crate::access::row(state, view, user)).collect(), count)
 }
 
 async fn audit(

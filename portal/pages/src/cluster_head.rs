@@ -68,7 +68,7 @@ pub(crate) fn cluster(entry: &Entry, user: &CurrentUser) -> Cluster {
             credential_ends: None,
             as_groups: imported.as_groups.clone(),
         }),
-        since: entry.imported.is_none().then(|| seconds(entry.modified)).flatten(),
+        since: seconds(entry.since),
         also: if maintenance { vec![web::State::Maintenance] } else { Vec::new() },
         verdict: verdict(entry, &state),
         state,
@@ -99,23 +99,24 @@ pub(crate) fn cluster(entry: &Entry, user: &CurrentUser) -> Cluster {
     }
 }
 
-/// The verdict from the document and the last check.
+/// The badge of the state that is shown.
 pub(crate) fn state_badge(entry: &Entry) -> web::Badge {
     entry.shown_state().badge()
 }
 
+/// The verdict from the document and the last check.
 fn verdict(entry: &Entry, state: &web::State) -> Verdict {
     let badge = state.badge();
     let looked = entry.health.is_some();
     let text = match (entry.wrong(), looked) {
         (wrong, _) if !wrong.is_empty() => wrong,
         (_, true) if matches!(state, web::State::Failed(_)) => {
-            "The operation failed; the last look at the cluster found nothing wrong.".to_owned()
+            "The operation failed; the last check of the cluster found nothing wrong.".to_owned()
         }
-        (_, true) => "The last look found nothing wrong.".to_owned(),
-        (_, false) => "Nobody has looked at its health; this is what its document says.".to_owned(),
+        (_, true) => "The last check found nothing wrong.".to_owned(),
+        (_, false) => "No health check yet. This is what its document says.".to_owned(),
     };
-    let since = entry.imported.is_none().then(|| entry.modified.map(Timestamp::seconds)).flatten();
+    let since = entry.since.map(Timestamp::seconds);
     Verdict { tone: badge.tone, icon: badge.icon, head: badge.word, since, text }
 }
 
@@ -143,7 +144,8 @@ fn links(entry: &Entry) -> Vec<Link> {
 
 fn health(entry: &Entry) -> Vec<(String, String)> {
     let Some(health) = &entry.health else { return Vec::new() };
-    let mut more = vec![("Last look".to_owned(), instant(health.looked_at))];
+    let checked = entry.looked_at().unwrap_or(health.looked_at);
+    let mut more = vec![("Last checked".to_owned(), instant(checked))];
     if health.nodes > 0 {
         let ready = health.nodes.saturating_sub(health.nodes_not_ready);
         more.push(("Nodes ready".to_owned(), format!("{ready} of {}", health.nodes)));

@@ -15,8 +15,14 @@ impl<S: Sync> FromRequestParts<S> for ClusterPath {
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Fault> {
         let path = parts.uri.path();
         ResourceId::parse_prefix(path).map(|(id, _)| Self(id)).map_err(|_| {
-            // The contract's words (`contract/portal.md` §4).
             let shown = rp_base::text::clean(path, 300);
+            if parts.method.is_safe() {
+                return Fault::bad_input("This is not the address of a cluster")
+                    .why(format!("“{shown}” is no resource ID of a cluster."))
+                    .action("Search for the cluster, or check the address.")
+                    .link("Clusters", "/");
+            }
+            // What takes access answers in the contract's words (`contract/portal.md` §4).
             Fault::bad_input(format!("invalid resourceId \"{shown}\""))
         })
     }

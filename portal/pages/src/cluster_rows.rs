@@ -69,7 +69,7 @@ fn state<T>(slice: &Slice<T>, base: &str) -> ObservationState {
         }
         (SliceState::Failed(why), Some(since)) => ObservationState::Stale { since, why: why.to_string() },
         (SliceState::NotAsked | SliceState::Loading, Some(since)) => {
-            ObservationState::Stale { since, why: "The cluster is being asked again.".to_owned() }
+            ObservationState::Stale { since, why: "Loading live data from the cluster again…".to_owned() }
         }
         (SliceState::NotAsked | SliceState::Loading, None) => ObservationState::Loading,
         (SliceState::Forbidden(why), _) => ObservationState::Forbidden(why.to_string()),

@@ -7,7 +7,7 @@ use axum::extract::{Query, RawQuery, State};
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use portal_model::cluster_list::{bad_filter, bad_place, export};
-use portal_model::index::{Entry, Page, Selection, Snapshot, facets, jump, summarize, views};
+use portal_model::index::{Entry, Page, Selection, Snapshot, facets, jump, open, summarize, views};
 use portal_model::state::PortalState;
 use portal_session::context::{Context, Ctx, ResponseKind};
 use portal_session::fault::Fault;
@@ -15,6 +15,7 @@ use portal_session::return_path::return_path;
 use portal_session::user::CurrentUser;
 use rp_base::Timestamp;
 use rp_documents::SavedView;
+use serde::Deserialize;
 use url::form_urlencoded;
 use web::{ClustersPage, Column, Link, ListQuery, NavItem, PageFragment, SavedLink};
 
@@ -30,6 +31,13 @@ const TABS: usize = 12;
 /// Clusters that can be chosen at once: those of one page.
 const MOST_CHOSEN: usize = 200;
 
+/// Whether Enter was pressed in a search: a whole name then opens its page.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct OpenQuery {
+    go: String,
+}
+
 /// The list, or straight to the cluster when its resource id or address was pasted.
 pub async fn page(
     State(state): State<PortalState>,
@@ -37,9 +45,16 @@ pub async fn page(
     user: CurrentUser,
     Query(query): Query<ListQuery>,
     Query(seen): Query<PollQuery>,
+    Query(asked): Query<OpenQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Fault> {
     let snapshot = state.model.index.snapshot();
+    if context.wants == ResponseKind::Page
+        && asked.go == "1"
+        && let Some(path) = open(&query.q, &snapshot)
+    {
+        return Ok(see_other(&path));
+    }
     if context.wants == ResponseKind::Page
         && let Some(entry) = jump(&query.q, &snapshot)
     {
@@ -73,7 +88,7 @@ fn found(
     Ok(ClustersPage {
         frame,
         summary: whole.then(|| summarize(snapshot, now)),
-        views: if whole { views(snapshot) } else { Vec::new() },
+        views: if whole { views(snapshot, now) } else { Vec::new() },
         saved: saved(snapshot, user, &query),
         facets: facets(snapshot),
         columns: columns(&query, headers),
@@ -222,9 +237,7 @@ pub async fn chosen(RawQuery(query): RawQuery) -> Result<Response, Fault> {
             let join = if path.contains('?') { '&' } else { '?' };
             Ok(see_other(&format!("{path}{join}format={what}")))
         }
-        _ => {
-            Err(Fault::bad_input("It is not said what to do with the clusters").link("To the clusters", "/"))
-        }
+        _ => Err(Fault::bad_input("It is not said what to do with the clusters").link("Go to clusters", "/")),
     }
 }
 

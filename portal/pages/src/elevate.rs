@@ -164,7 +164,7 @@ pub async fn post(
 /// Redirects to the cluster when the person is elevated for it, else to the list.
 fn redirect_after(given: &Elevation) -> Response {
     let flash = match given.way {
-        ElevationMethod::Approval => Flash::Asked,
+        ElevationMethod::Approval => Flash::ElevationRequested,
         ElevationMethod::SelfService => Flash::Elevated,
         ElevationMethod::BreakGlass => Flash::BrokeGlass,
     };

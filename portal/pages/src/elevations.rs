@@ -60,6 +60,7 @@ pub fn row(elevation: &Elevation, user: &CurrentUser, now: Timestamp) -> Elevati
         life: elevation.life_secs,
         lapses: (elevation.asked + Elevation::REQUEST_LIFE).seconds(),
         ends: elevation.not_after.map(Timestamp::seconds),
+        finished: finished(elevation, state).map(Timestamp::seconds),
         decided: elevation.decision.as_ref().map(|d| (named(&d.by.name), words(&d.why))),
         ended: elevation.ended.as_ref().map(|end| (named(&end.by), words(&end.why))),
         review: elevation.review.as_ref().map(|r| (named(&r.by.name), r.fine, r.note.clone())),
@@ -71,6 +72,17 @@ pub fn row(elevation: &Elevation, user: &CurrentUser, now: Timestamp) -> Elevati
             && (approver || user.has(Role::Auditor))
             && elevation.needs_review()
             && elevation.not_before.is_some(),
+    }
+}
+
+/// When an elevation lapsed, was refused, expired or was ended; none while it waits or is in force.
+fn finished(elevation: &Elevation, state: ElevationState) -> Option<Timestamp> {
+    match state {
+        ElevationState::Waiting | ElevationState::Active => None,
+        ElevationState::Lapsed => Some(elevation.asked + Elevation::REQUEST_LIFE),
+        ElevationState::Refused => elevation.decision.as_ref().map(|decision| decision.at),
+        ElevationState::Expired => elevation.not_after,
+        ElevationState::Ended => elevation.ended.as_ref().map(|ended| ended.at),
     }
 }
 

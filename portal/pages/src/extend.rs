@@ -33,12 +33,23 @@ fn latest(state: &PortalState, view: &GrantView) -> Timestamp {
     active.and_then(|each| each.not_after).map_or(latest, |end| latest.min(end))
 }
 
+/// The longest life from now that it can be given, in seconds: whole minutes.
+fn longest(state: &PortalState, view: &GrantView) -> u64 {
+    let left = latest(state, view).since(state.session.clock.now());
+    // The policy counts from the time of the POST: this leaves some seconds for it.
+    left.saturating_sub(Duration::from_secs(120)).as_secs() / 60 * 60
+}
+
+/// Whether it can be made to live longer: it is not offered where it would be refused.
+pub(crate) fn is_possible(state: &PortalState, view: &GrantView) -> bool {
+    longest(state, view) > view.grant.not_after.since(state.session.clock.now()).as_secs()
+}
+
 fn extend_page(state: &PortalState, context: &Context, user: &CurrentUser, view: &GrantView) -> ConfirmPage {
     let (now, grant) = (state.session.clock.now(), &view.grant);
     let latest = latest(state, view);
     let left = grant.not_after.since(now);
-    // The policy counts from the time of the POST: this leaves some seconds for it.
-    let most = latest.since(now).saturating_sub(Duration::from_secs(120)).as_secs() / 60 * 60;
+    let most = longest(state, view);
     let mut lives: Vec<u64> = [3600, 4 * 3600, 8 * 3600]
         .into_iter()
         .filter(|life| *life < most && *life > left.as_secs())
@@ -50,7 +61,7 @@ fn extend_page(state: &PortalState, context: &Context, user: &CurrentUser, view:
         .iter()
         .map(|life| {
             let words = web::when::span(i64::try_from(*life).unwrap_or(i64::MAX));
-            (life.to_string(), if *life == most { format!("{words}, the most") } else { words })
+            (life.to_string(), if *life == most { format!("{words} (maximum)") } else { words })
         })
         .collect();
     let end = web::when::exact(latest.seconds());
@@ -70,9 +81,13 @@ fn extend_page(state: &PortalState, context: &Context, user: &CurrentUser, view:
         ..question(frame(state, context), NavItem::Access, Link::new("Access", back_to(context, HOME)))
     };
     if values.is_empty() {
-        let fault =
-            Fault::new(StatusCode::CONFLICT, "at_the_most", rp_documents::Side::You, "It cannot be longer")
-                .why(format!("It may live until {end} at most, which it does. Take a new one when it ends."));
+        let fault = Fault::new(
+            StatusCode::CONFLICT,
+            "at_the_most",
+            rp_documents::Side::You,
+            "Already at its maximum",
+        )
+        .why(format!("It may live until {end} at most, which it does. Take a new one when it ends."));
         page.failure = Some(fault.failure(&page.frame));
     }
     let chosen = values.first().map(|(value, _)| value.clone()).unwrap_or_default();

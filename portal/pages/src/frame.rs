@@ -50,7 +50,10 @@ pub fn frame(state: &PortalState, context: &Context) -> Frame {
         regions: state.session.site.regions.iter().map(|link| Link::new(&link.text, &link.url)).collect(),
         simulated: state.session.site.simulated,
         elevations: user.map(|user| elevated(state, user)).unwrap_or_default(),
-        waiting: None,
+        waiting: user.filter(|user| user.has(Role::Approver)).map(|user| {
+            let now = state.session.clock.now();
+            state.model.index.snapshot().waiting_for(&user.caller.person.sub, now)
+        }),
         notices,
         toasts: context.flash.map(Flash::notice).into_iter().collect(),
         session_ended: false,

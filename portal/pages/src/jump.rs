@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use http::StatusCode;
-use portal_model::index::{Entry, Selection, Snapshot, jump};
+use portal_model::index::{Entry, Selection, Snapshot, jump, open};
 use portal_model::state::PortalState;
 use portal_session::context::Ctx;
 use portal_session::fault::Fault;
@@ -125,6 +125,12 @@ fn groups(state: &PortalState, user: &CurrentUser, q: &str, from: &str) -> Vec<J
     let mut groups = Vec::new();
     let found = clusters(state, &snapshot, q, &words);
     push(&mut groups, "Clusters", found.iter().take(CLUSTERS).map(|entry| cluster(entry)).collect());
+    // A node's name from an alert: its page, where no cluster is called so.
+    if found.is_empty()
+        && let Some(path) = open(q, &snapshot)
+    {
+        push(&mut groups, "Nodes", vec![JumpItem { icon: "node", ..item(q.trim(), path) }]);
+    }
     push(&mut groups, "Pages of a cluster", tabs(state, &snapshot, &words, here.as_ref()));
     push(&mut groups, "Pages", pages(user, &words));
     let near: Vec<&Arc<Entry>> = here.iter().chain(found.iter().take(NEAR)).collect();

@@ -173,8 +173,9 @@ fn list(
             return;
         }
         Tab::Operations => {
+            let stopped = matches!(input.entry.shown_state(), web::State::Failed(_));
             shown.board = crate::operations_board::live_board(input);
-            shown.board.side = vec![version_panel(&estate.version, true)];
+            shown.board.side = vec![version_panel(&estate.version, true, stopped)];
             return;
         }
         _ => {
@@ -185,7 +186,7 @@ fn list(
     shown.board = Board::full_width(vec![panel]);
 }
 
-/// The filter above a table, with how many rows there are and need a look.
+/// The filter above a table, with how many rows there are and need attention.
 fn filter<T: Row>(what: &'static str, seen: &ObservedRows<T>, query: &TableQuery) -> TableFilter {
     let count = |n: usize| u64::try_from(n).ok().filter(|_| seen.known());
     let wrong = seen.rows.iter().filter(|row| row.wrong()).count();

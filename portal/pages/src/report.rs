@@ -140,7 +140,12 @@ fn action(of: &ActionReport) -> ReportAction {
         first: of.first.seconds(),
         last: of.last.seconds(),
         verb: of.verb.clone(),
-        details: of.names.iter().chain(&of.commands).cloned().collect(),
+        // The parameters of such a question say nothing to a customer.
+        details: if PORTAL_READS.contains(&of.verb.as_str()) {
+            Vec::new()
+        } else {
+            of.names.iter().chain(&of.commands).cloned().collect()
+        },
         ok: of.ok,
         refused: of.refused,
         failed: of.failed,
@@ -149,9 +154,14 @@ fn action(of: &ActionReport) -> ReportAction {
     }
 }
 
+/// Verbs of the Kubernetes API that only read.
+const READS: [&str; 5] = ["get", "list", "watch", "head", "options"];
+/// The portal's own: of pages that follow a cluster, and of questions to its Prometheus.
+const PORTAL_READS: [&str; 4] = ["look", "promql", "alerts", "statistics"];
+
 /// Whether it changed something, ran something or read a secret; the portal's own verbs (with a dot) and reads do not.
 fn is_change(of: &ActionReport) -> bool {
-    let reads = matches!(of.verb.as_str(), "get" | "list" | "watch" | "head" | "options");
+    let reads = READS.contains(&of.verb.as_str()) || PORTAL_READS.contains(&of.verb.as_str());
     let secret = rp_access::credentials::carried_by(&of.group, &of.resource, &of.subresource)
         || matches!(of.subresource.as_str(), "exec" | "attach" | "portforward" | "proxy" | "token");
     !of.verb.contains('.') && (!reads || secret)
@@ -173,5 +183,13 @@ mod tests {
         assert!(is_change(&read("oauth.openshift.io", "oauthaccesstokens")));
         assert!(is_change(&read("machineconfiguration.openshift.io", "machineconfigs")));
         assert!(!is_change(&read("", "configmaps")));
+        for verb in READS.into_iter().chain(PORTAL_READS) {
+            let asked = ActionReport { verb: verb.to_owned(), ok: 53, ..ActionReport::default() };
+            assert!(!is_change(&asked), "{verb} changes nothing");
+        }
+        for verb in ["create", "update", "patch", "delete", "terminal", "ssh", "tunnel"] {
+            let done = ActionReport { verb: verb.to_owned(), ..ActionReport::default() };
+            assert!(is_change(&done), "{verb}");
+        }
     }
 }

@@ -2,11 +2,10 @@
 
 use portal_model::index;
 use portal_session::user::CurrentUser;
-use rp_access::GrantView;
+use rp_access::{EndReason, GrantStatus, GrantView};
 use rp_base::Timestamp;
-use rp_documents::grant::GrantState;
 use rp_documents::{Entry, GrantKind, Phase, Rights, Role};
-use web::{AuditResult, AuditRow, ClusterRow, GrantRow, Link};
+use web::{AuditResult, AuditRow, ClusterRow, GrantEnd, GrantRow, Link};
 
 pub(crate) fn cluster_row(entry: &index::Entry, now: Timestamp, only_one: bool) -> ClusterRow {
     let imported = entry.imported.as_ref();
@@ -56,24 +55,55 @@ pub(crate) const fn rights(rights: Rights) -> web::Rights {
     }
 }
 
+/// What has become of a grant, for a page.
+fn grant_state(view: &GrantView, user: &CurrentUser) -> web::GrantState {
+    match view.status() {
+        GrantStatus::Active => web::GrantState::Active,
+        GrantStatus::Expired => web::GrantState::Expired,
+        GrantStatus::Ended(reason) => web::GrantState::Ended {
+            reason: grant_end(reason),
+            at: ended_at(view, reason).map(Timestamp::seconds),
+        },
+        GrantStatus::Revoked => {
+            let revoked = view.grant.revoked.as_ref();
+            let by = revoked.map(|revoked| revoked.by.as_str()).unwrap_or_default();
+            web::GrantState::Revoked {
+                at: revoked.map_or(view.grant.not_after, |revoked| revoked.at).seconds(),
+                by: if by == user.caller.person.name { "you".to_owned() } else { by.to_owned() },
+                why: revoked.and_then(|revoked| revoked.why.clone()).unwrap_or_default(),
+            }
+        }
+    }
+}
+
+/// When a grant ended that neither expired nor was revoked: with its elevation, before its own end. When its owner lost
+/// a group is not known, unless that ended the elevation.
+fn ended_at(view: &GrantView, reason: EndReason) -> Option<Timestamp> {
+    let elevation = view.elevation.as_deref()?;
+    let ended = elevation.ended.as_ref().map(|ended| ended.at);
+    let over = match reason {
+        EndReason::ElevationOver => ended.or(elevation.not_after),
+        EndReason::RightsLost | EndReason::Revoked | EndReason::Expired | EndReason::Unsure => ended,
+    };
+    over.map(|over| over.min(view.grant.not_after))
+}
+
+const fn grant_end(reason: EndReason) -> GrantEnd {
+    match reason {
+        EndReason::ElevationOver => GrantEnd::ElevationOver,
+        EndReason::RightsLost => GrantEnd::RightsLost,
+        // Its own revocation and end are not reasons but states.
+        EndReason::Revoked => GrantEnd::RobotRevoked,
+        EndReason::Expired => GrantEnd::RobotExpired,
+        EndReason::Unsure => GrantEnd::Unconfirmed,
+    }
+}
+
 pub(crate) fn grant_row(view: &GrantView, user: &CurrentUser) -> GrantRow {
     let grant = &view.grant;
     let mine = grant.owner.sub == user.caller.person.sub;
-    let state = match (view.state, &grant.revoked) {
-        (GrantState::Revoked, Some(revoked)) => web::GrantState::Revoked {
-            at: revoked.at.seconds(),
-            by: if revoked.by == user.caller.person.name { "you".to_owned() } else { revoked.by.clone() },
-            why: revoked.why.clone().unwrap_or_default(),
-        },
-        (GrantState::Active, _) if view.is_effective() => web::GrantState::Active,
-        (GrantState::Active | GrantState::Expired | GrantState::Revoked, _) => web::GrantState::Expired,
-    };
-    // A shell ends with its elevation, before its own end.
-    let over = view
-        .elevation
-        .as_deref()
-        .filter(|_| view.ended.is_some())
-        .and_then(|elevation| elevation.ended.as_ref().map(|ended| ended.at).or(elevation.not_after));
+    let state = grant_state(view, user);
+    let over = view.ended.and_then(|reason| ended_at(view, reason));
     GrantRow {
         id: grant.id.to_string(),
         kind: kind(grant.kind),
@@ -85,7 +115,7 @@ pub(crate) fn grant_row(view: &GrantView, user: &CurrentUser) -> GrantRow {
         reason: grant.reason.clone(),
         ticket: grant.ticket.clone().unwrap_or_default(),
         created: grant.created.seconds(),
-        ends: over.map_or(grant.not_after, |over| over.min(grant.not_after)).seconds(),
+        ends: over.unwrap_or(grant.not_after).seconds(),
         last_used: view.last_used.map(Timestamp::seconds),
         streams: u64::try_from(view.streams).unwrap_or(0),
         may_extend: state == web::GrantState::Active

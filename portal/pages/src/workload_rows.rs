@@ -194,10 +194,10 @@ pub fn workload_row(each: &Workload, base: &str) -> WorkloadRow {
     let badge = match (each.ready, each.desired, each.observed) {
         (_, 0, true) => Badge::quiet(Tone::Mute, "pause", "Scaled to none"),
         (0, _, _) => Badge::filled(Tone::Bad, "failed", "None ready"),
-        (ready, wanted, _) if ready < wanted => Badge::filled(Tone::Warn, "degraded", "Off its count"),
+        (ready, wanted, _) if ready < wanted => Badge::filled(Tone::Warn, "degraded", "Not all ready"),
         (_, _, false) => Badge::filled(Tone::Busy, "busy", "Not observed"),
         _ if each.updated < each.desired => Badge::filled(Tone::Busy, "busy", "Rolling out"),
-        _ => Badge::quiet(Tone::Ok, "ok", "As wanted"),
+        _ => Badge::quiet(Tone::Ok, "ok", "Ready"),
     };
     WorkloadRow {
         name: name.clone(),

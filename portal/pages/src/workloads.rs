@@ -178,7 +178,8 @@ fn pods(input: &TabInput<'_>) -> PodsPage {
         nodes: names(slice.iter().map(|pod| pod.node.as_str())),
         rows: found.iter().skip(start).take(PER_PAGE).map(|pod| pod_row(pod, &base)).collect(),
         matched: count(found.len()),
-        problems: count(slice.iter().filter(|pod| is_problem(pod)).count()),
+        // Of those that were asked for: both numbers are of one set.
+        problems: count(found.iter().filter(|pod| is_problem(pod)).count()),
         total: count(slice.items.len()),
         per_page: count(PER_PAGE),
         notices: notices(slice, "pods"),

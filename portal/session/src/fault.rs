@@ -92,7 +92,7 @@ impl Fault {
         Self::new(StatusCode::NOT_FOUND, "cluster_not_found", Side::You, "Cluster not found")
             .why("No cluster of this region has this resource ID. It may have been deleted, or live in another region.")
             .action("Search by any part of its name or resource ID.")
-            .link("To the clusters", "/")
+            .link("Go to clusters", "/")
     }
 
     pub fn bad_input(what: impl Into<String>) -> Self {

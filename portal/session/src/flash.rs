@@ -13,7 +13,7 @@ pub enum Flash {
     Revoked,
     RevokedMany(u64),
     Extended,
-    Asked,
+    ElevationRequested,
     Elevated,
     BrokeGlass,
     Approved,
@@ -28,7 +28,7 @@ impl Flash {
     const PLAIN: [Self; 10] = [
         Self::Revoked,
         Self::Extended,
-        Self::Asked,
+        Self::ElevationRequested,
         Self::Elevated,
         Self::BrokeGlass,
         Self::Approved,
@@ -43,7 +43,7 @@ impl Flash {
             Self::Revoked => "revoked",
             Self::RevokedMany(_) => "revoked-many",
             Self::Extended => "extended",
-            Self::Asked => "asked",
+            Self::ElevationRequested => "asked",
             Self::Elevated => "elevated",
             Self::BrokeGlass => "broke-glass",
             Self::Approved => "approved",
@@ -77,17 +77,15 @@ impl Flash {
     pub fn notice(self) -> Notice {
         let grants = |n: u64| web::text::plural(n, "grant", "grants");
         let (tone, lead, text) = match self {
-            Self::Revoked => {
-                (Tone::Ok, "Revoked.", "It opens nothing any more; its streams are cut.".to_owned())
-            }
+            Self::Revoked => (Tone::Ok, "Revoked.", "It no longer works; its streams are cut.".to_owned()),
             Self::RevokedMany(0) => (Tone::Ok, "Nothing was alive.", "No grant had to be ended.".to_owned()),
             Self::RevokedMany(n) => {
                 (Tone::Ok, "Revoked.", format!("{} ended; their streams are cut.", grants(n)))
             }
             Self::Extended => (Tone::Ok, "Extended.", "Nothing else about it has changed.".to_owned()),
-            Self::Asked => (
+            Self::ElevationRequested => (
                 Tone::Busy,
-                "Asked.",
+                "Requested.",
                 "A second person decides. The banner tells you when you are elevated.".to_owned(),
             ),
             Self::Elevated => {

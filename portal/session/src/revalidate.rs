@@ -1,7 +1,7 @@
 //! Asks the provider about everybody who holds a session or a grant, again and again: who was disabled or
 //! lost their groups loses what they hold (`contract/rules.md` §5.4 "Sign-in of the CLI").
 //!
-//! One replica asks for each person: whoever moves the record's next look on. A provider that is away or slow
+//! One replica asks for each person: the one that moves the record's next look on. A provider that is away or slow
 //! changes nothing, but is counted, and an alarm rings when it lasts.
 
 use std::sync::{Arc, Weak};
@@ -52,7 +52,7 @@ fn log_overdue(state: &SessionState, overdue: usize, alarmed: bool) -> bool {
         tracing::error!(
             people = overdue,
             after_s = after,
-            "the provider does not confirm sign-ins: whoever it disabled keeps their access"
+            "the provider does not confirm sign-ins: people it disabled keep their access"
         );
     } else if overdue == 0 && alarmed {
         tracing::info!("the provider confirms sign-ins again");

@@ -100,12 +100,11 @@ fn tidy(schema: &mut Value, answer: bool) {
     }
     let Some(members) = schema.as_object_mut() else { return };
     one_enum(members);
-    if members.get("default").is_some_and(is_nothing) {
-        members.remove("default");
+    if members.get("format").is_some_and(|format| format == "uint") {
+        members.insert("format".to_owned(), "uint64".into());
     }
-    if answer {
-        never_null(members);
-    }
+    default_in_words(members, answer);
+    narrow_null(members, answer);
     for (keyword, inner) in members.iter_mut() {
         match (keyword.as_str(), inner) {
             ("properties" | "patternProperties", Value::Object(inner)) => {
@@ -121,10 +120,22 @@ fn tidy(schema: &mut Value, answer: bool) {
     }
 }
 
+/// A default is told in the description. Generators take a member with a `default` for one that is always there: a call
+/// would have to send it, and an answer may not leave it out. In an answer it tells nothing at all.
+fn default_in_words(members: &mut Map<String, Value>, answer: bool) {
+    let Some(default) = members.remove("default") else { return };
+    if answer || is_nothing(&default) {
+        return;
+    }
+    let head = members.get("description").and_then(Value::as_str).map(|text| format!("{text} "));
+    let description = format!("{}Without it: `{default}`.", head.unwrap_or_default());
+    members.insert("description".to_owned(), description.into());
+}
+
 /// A default that says no more than that the member is absent.
 fn is_nothing(value: &Value) -> bool {
     match value {
-        Value::Null => true,
+        Value::Null | Value::Bool(false) => true,
         Value::String(text) => text.is_empty(),
         Value::Array(items) => items.is_empty(),
         _ => false,
@@ -160,8 +171,8 @@ fn words(choice: &Value) -> Option<Vec<Value>> {
     }
 }
 
-/// What may be left out of an answer is never null there.
-fn never_null(members: &mut Map<String, Value>) {
+/// What may be left out of an answer is never null there; what must be in a request is not null either.
+fn narrow_null(members: &mut Map<String, Value>, answer: bool) {
     let always: Vec<String> = match members.get("required") {
         Some(Value::Array(names)) => {
             names.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect()
@@ -169,7 +180,7 @@ fn never_null(members: &mut Map<String, Value>) {
         _ => Vec::new(),
     };
     let Some(Value::Object(properties)) = members.get_mut("properties") else { return };
-    for (_, property) in properties.iter_mut().filter(|(name, _)| !always.contains(name)) {
+    for (_, property) in properties.iter_mut().filter(|(name, _)| always.contains(name) != answer) {
         without_null(property);
     }
 }
@@ -219,7 +230,7 @@ mod tests {
     #[derive(Default, Deserialize, JsonSchema)]
     #[serde(default)]
     #[schemars(extend("required" = ["name"]))]
-    struct Asked {
+    struct SearchQuery {
         /// Whose.
         name: String,
         limit: Option<usize>,
@@ -228,7 +239,7 @@ mod tests {
     }
 
     #[derive(Serialize, JsonSchema)]
-    struct Answered {
+    struct SearchAnswer {
         always: Option<u32>,
         #[serde(skip_serializing_if = "Option::is_none")]
         often: Option<Amount>,
@@ -237,12 +248,14 @@ mod tests {
     #[test]
     fn queries_are_typed_parameters() {
         let mut schemas = Schemas::new();
-        let parameters = schemas.parameters(Asked::json_schema);
+        let parameters = schemas.parameters(SearchQuery::json_schema);
         let find = |name: &str| parameters.iter().find(|parameter| parameter["name"] == name).unwrap();
         assert_eq!(find("name")["required"], true);
         assert_eq!(find("name")["description"], "Whose.");
         assert_eq!(find("name")["schema"], json!({"type": "string"}));
         assert_eq!(find("limit")["schema"]["type"], "integer");
+        // The format of a `usize` has no name in OpenAPI's registry.
+        assert_eq!(find("limit")["schema"]["format"], "uint64");
         assert_eq!(find("amount")["schema"], json!({"$ref": "#/components/schemas/Amount"}));
         assert_eq!(find("anything")["schema"], json!({}));
         let amount = &schemas.definitions()["Amount"];
@@ -254,20 +267,48 @@ mod tests {
     #[test]
     fn what_may_be_left_out_of_an_answer_is_not_null() {
         let mut schemas = Schemas::new();
-        let schema = schemas.answer(SchemaGenerator::subschema_for::<Answered>);
-        assert_eq!(schema, json!({"$ref": "#/components/schemas/Answered"}));
+        let schema = schemas.answer(SchemaGenerator::subschema_for::<SearchAnswer>);
+        assert_eq!(schema, json!({"$ref": "#/components/schemas/SearchAnswer"}));
         let definitions = schemas.definitions();
-        let members = &definitions["Answered"]["properties"];
+        let members = &definitions["SearchAnswer"]["properties"];
         assert_eq!(members["always"]["type"], json!(["integer", "null"]));
         assert_eq!(members["often"], json!({"$ref": "#/components/schemas/Amount"}));
-        assert_eq!(definitions["Answered"]["required"], json!(["always"]));
+        assert_eq!(definitions["SearchAnswer"]["required"], json!(["always"]));
+    }
+
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(default)]
+    #[schemars(extend("required" = ["target"]))]
+    struct Request {
+        target: Option<String>,
+        /// A TCP port.
+        port: u16,
+        plugin: bool,
+    }
+
+    impl Default for Request {
+        fn default() -> Self {
+            Self { target: None, port: 22, plugin: false }
+        }
+    }
+
+    #[test]
+    fn members_with_a_default_may_be_left_out_and_required_ones_are_not_null() {
+        let mut schemas = Schemas::new();
+        schemas.request(SchemaGenerator::subschema_for::<Request>);
+        let members = schemas.definitions()["Request"]["properties"].clone();
+        for name in ["target", "port", "plugin"] {
+            assert_eq!(members[name].get("default"), None, "{name}");
+        }
+        assert_eq!(members["port"]["description"], "A TCP port. Without it: `22`.");
+        assert_eq!(members["target"]["type"], "string");
     }
 
     #[test]
     fn a_body_is_needed_where_a_member_is() {
         let mut schemas = Schemas::new();
-        let asked = schemas.request(SchemaGenerator::subschema_for::<Asked>);
-        assert!(schemas.has_required(&asked));
+        let query = schemas.request(SchemaGenerator::subschema_for::<SearchQuery>);
+        assert!(schemas.has_required(&query));
         assert!(!schemas.has_required(&json!({"type": "object"})));
     }
 }

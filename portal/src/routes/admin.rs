@@ -7,6 +7,7 @@ use portal_model::recordings::RecordingFilter;
 use portal_pages as pages;
 
 use super::{ADMIN, AUDITOR, IMPORT_BODY, VIEWER};
+use crate::openapi::refusals;
 use crate::route::AuditClass::{Change, Read};
 use crate::route::{NO_CONTENT, Route, content, created, delete, get, json, post};
 
@@ -16,14 +17,19 @@ pub(super) static ROWS: &[Route] = &[
         .answers(json::<Items<api::robots::RobotRow>>()),
     post("/api/v1/robots", ADMIN, Change("robot.create"), handler!(api::robots::create))
         .doc("createRobot", "robots", "Make a robot")
+        .fresh()
+        .refuses(refusals::ROBOT)
         .takes::<api::robots::NewRobot>()
         .answers(created::<api::robots::RobotTokenResponse<'_>>()),
     post("/api/v1/robots/{name}/rotate", ADMIN, Change("robot.rotate"), handler!(api::robots::rotate))
         .doc("rotateRobot", "robots", "A new token, the old one for a while beside it")
+        .fresh()
+        .refuses(refusals::ROBOT)
         .takes::<api::robots::RotateRequest>()
         .answers(json::<api::robots::RobotTokenResponse<'_>>()),
     delete("/api/v1/robots/{name}", ADMIN, Change("robot.revoke"), handler!(api::robots::revoke))
         .doc("revokeRobot", "robots", "End a robot and all it was given")
+        .refuses(refusals::ROBOT)
         .query::<ReasonRequest>()
         .answers(json::<api::grants::RevokedResponse>()),
     // One's own: sre; everybody's: auditors, decided by the handler.
@@ -51,16 +57,22 @@ pub(super) static ROWS: &[Route] = &[
     get("/recordings/{id}", VIEWER, Read("recordings.list"), handler!(pages::recordings::player)),
     get("/api/v1/audit", AUDITOR, Read("audit.search"), handler!(api::audit::search))
         .doc("searchAudit", "audit", "Entries, newest first")
+        .refuses(refusals::AUDIT_SEARCH)
+        .refuses(refusals::CLUSTER)
         .query::<api::audit::AuditQuery>()
         .answers(json::<Items<api::audit::Entry>>()),
     get("/api/v1/audit/export", AUDITOR, Read("audit.export"), handler!(api::audit::export))
         .doc("exportAudit", "audit", "Entries as lines, with their proof")
+        .refuses(refusals::AUDIT_SEARCH)
+        .refuses(refusals::CLUSTER)
         .query::<api::audit::AuditQuery>()
         .answers(content("application/x-ndjson")),
     get("/api/v1/audit/report", AUDITOR, Read("audit.report"), handler!(api::audit::report))
         .doc("reportAccess", "audit", "Who had access to a cluster and what they did")
+        .refuses(refusals::AUDIT_SEARCH)
+        .refuses(refusals::CLUSTER)
         .query::<api::audit::AccessReportQuery>()
-        .answers(json::<api::audit::Report>()),
+        .answers(json::<api::audit::Report>().or("text/csv")),
     get("/api/v1/audit/proof", AUDITOR, Read("audit.search"), handler!(api::audit::proof))
         .doc("getAuditProof", "audit", "Up to where the chain is proven")
         .answers(json::<api::audit::Proof>()),

@@ -67,11 +67,11 @@ pub(super) static ROWS: &[Route] = &[
     get(v1!("/machines/{item}/serial"), SRE, AuditClass::None, handler!(api::serial::serial))
         .doc("getSerialConsole", "objects", "The end of a machine's serial console, secrets redacted")
         .query::<api::serial::SerialLogQuery>()
-        .answers(json::<api::serial::SerialResponse<'_>>()),
+        .answers(json::<api::serial::SerialResponse<'_>>().or("text/plain")),
     get(v1!("/machines/{item}/screenshot"), SRE, AuditClass::None, handler!(api::serial::screenshot))
         .doc("getScreenshot", "objects", "The picture of a machine's screen: PNG, JPEG or BMP")
         .query::<api::serial::ScreenshotQuery>()
-        .answers(content("image/png")),
+        .answers(content("image/png").or("image/jpeg").or("image/bmp")),
     get(v1!("/objects/{api}/{version}/{plural}"), VIEWER, AuditClass::None, handler!(api::looks::list))
         .doc("listObjects", "objects", "Objects of any kind, with the viewer's own access")
         .query::<api::looks::ObjectListQuery>()
@@ -84,7 +84,7 @@ pub(super) static ROWS: &[Route] = &[
     )
     .doc("getObject", "objects", "One object of any kind, with the viewer's own access")
     .query::<api::looks::ObjectQuery>()
-    .answers(json::<Map<String, Value>>()),
+    .answers(json::<Map<String, Value>>().or("application/yaml")),
     get(res!("/report"), AUDITOR, Read("audit.report"), handler!(pages::report::page)),
     get(res!("/kubeconfig"), VIEWER, AuditClass::None, handler!(pages::kubeconfig::dialog)),
     post(res!("/kubeconfig/new"), SRE, Change("grant.issue"), handler!(pages::kubeconfig::issue)),

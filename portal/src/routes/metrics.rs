@@ -53,6 +53,7 @@ pub(super) static ROWS: &[Route] = &[
         handler!(api::prom::statistic),
     )
     .doc("getStatistic", "metrics", "One statistic of one cluster (contract/portal.md §14)")
+    .one_of("kind", api::prom::statistic_names)
     .query::<api::prom::StatisticQuery>()
     .answers(json::<Vec<api::prom::StatSeries>>()),
     post("/api/v1/fleet/query", SRE, AuditClass::None, handler!(api::fleet::query))

@@ -68,7 +68,7 @@ async fn azure_is_asked_once_a_minute_and_pages_do_not_wait_for_it() {
     let source = VmSource::new(Arc::clone(&azure) as _);
     let kit = Kit::with(|parts| parts.vm_states = Some(source)).await;
     let (entry, vms) = (entry(&kit), &kit.state.model.vms);
-    assert_eq!(vms.state_of(&entry, "master-2"), Vm::NotAsked("Azure is being asked.".to_owned()));
+    assert_eq!(vms.state_of(&entry, "master-2"), Vm::NotAsked("Waiting for Azure's answer.".to_owned()));
     vms.look(&entry);
     vms.look(&entry);
     until("Azure has answered", async || matches!(vms.state_of(&entry, "master-2"), Vm::Known { .. })).await;

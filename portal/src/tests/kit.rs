@@ -140,6 +140,7 @@ fn api(access: &Arc<Access>, clock: &SharedClock) -> Arc<proxy::ApiProxy> {
         registry: Registry::new(),
         timeouts: proxy::api::Timeouts::default(),
         recordings: rp_recording::Recordings::off(),
+        helm_secrets: false,
         cut: CancellationToken::new(),
     })
 }

@@ -364,7 +364,7 @@ async fn an_extension_stays_within_the_policy() {
     let path = format!("/access/{id}/extend");
     let dialog = kit.page(Role::Sre, &path).await;
     assert!(
-        dialog.body.contains("value=\"3600\" checked") && dialog.body.contains("the most"),
+        dialog.body.contains("value=\"3600\" checked") && dialog.body.contains("(maximum)"),
         "{}",
         dialog.body
     );
@@ -412,4 +412,28 @@ async fn pages_ask_whether_they_have_changed_and_get_what_has() {
     kit.unsafe_call(Role::Sre, "DELETE", &format!("/api/v1/grants/{id}?why=wrong"), "").await;
     let after = ask(&format!("/access/{id}?seen=x")).await.body;
     assert!(!before.contains("data-testid=\"ended\"") && after.contains("data-testid=\"ended\""), "{after}");
+}
+
+#[tokio::test]
+async fn exports_of_the_audit_are_bounded_for_a_person_and_in_all() {
+    let kit = Kit::new().await;
+    let export = async || kit.page(Role::Auditor, "/api/v1/audit/export?verb=none").await;
+    let exports = &kit.state.model.exports;
+    let own: Vec<_> =
+        (0..exports.limits().per_person).map(|_| exports.take("sub-auditor").unwrap()).collect();
+    assert_eq!(code(&export().await), (429, "too_many_requests".to_owned()));
+    drop(own);
+    let take = |person: usize| exports.take(&format!("somebody-{person}"));
+    let most = exports.limits().pages / exports.limits().per_person;
+    let held: Vec<_> =
+        (0..most).flat_map(|person| [take(person), take(person)]).map(Result::unwrap).collect();
+    let refused = export().await;
+    assert_eq!(code(&refused), (429, "too_many_requests".to_owned()));
+    assert_eq!(refused.header("retry-after"), "30");
+    drop(held);
+    assert!(exports.take("somebody-0").is_ok());
+    // One that has ended holds no place.
+    for _ in 0..=exports.limits().pages {
+        assert_eq!(export().await.status, 200);
+    }
 }

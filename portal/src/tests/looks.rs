@@ -213,7 +213,7 @@ async fn whoever_writes_beside_a_look_loses_no_token_and_ends_no_new_sign_in() {
         let stored = signed.kit.store.list(Collection::SignIns, None, None, 1).await.unwrap().items.remove(0);
         signed.kit.store.replace(Collection::SignIns, stored.into(), rp_database::Expect::Any).await.unwrap();
     };
-    // Keys are rotated, and every document is sealed again, while the provider is being asked.
+    // Keys are rotated, and every document is sealed again, while the provider has not answered yet.
     let claimed = sign_ins.claim(only().await, now).await.unwrap().unwrap();
     let mut held = sign_ins.open(&claimed.value).unwrap();
     held.token = "the next one".to_owned().into();

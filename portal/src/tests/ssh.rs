@@ -205,6 +205,10 @@ async fn an_access_whose_elevation_is_over_is_listed_as_ended() {
         assert_eq!(said, (Some("ended"), Some("elevation_over")), "{grant}");
         assert!(grant["rights_now"].is_null() && grant["id"] == id, "{grant}");
     }
+    for page in [format!("/access/{id}"), "/access?state=ended".to_owned()] {
+        let said = kit.page(Role::Elevated, &page).await.body;
+        assert!(said.contains("Ended: elevation over") && !said.contains("Ran out"), "{page}: {said}");
+    }
 }
 
 #[tokio::test]

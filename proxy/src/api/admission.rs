@@ -6,11 +6,12 @@ use http::{Request, Uri, Version};
 use hyper::body::Incoming;
 use rp_base::Id;
 use rp_config::RecordingPolicy;
-use rp_documents::GrantKind;
+use rp_documents::{GrantKind, Rights};
 
 use super::address::{bearer, path_of, split};
 use super::error::ProxyError;
 use super::headers;
+use super::helm_release;
 use super::redaction;
 use super::request::{classify, is_escaped};
 use super::request_context::{ClientBody, RequestContext, RequestPermit, is_end};
@@ -50,11 +51,19 @@ impl ApiProxy {
         if classified.subresource != "proxy" && query.is_some_and(|query| !is_escaped(query)) {
             return Err(ProxyError::BadRequest("a % of its query begins no escape"));
         }
-        let path = path_of(tail, query).ok_or(ProxyError::BadRequest("its path"))?;
+        let mut path = path_of(tail, query).ok_or(ProxyError::BadRequest("its path"))?;
         let upgrade = headers::upgrade_of(request.headers()).is_some();
         let search = redaction::search(&classified, live.rights);
-        let needed = search.needed(needed(&classified, upgrade));
-        Ok(RequestContext { request_id, ip, live, upgrade, classified, needed, search, path })
+        let mut needed = search.needed(needed(&classified, upgrade));
+        let mut release = None;
+        if self.helm_secrets && !upgrade && live.rights < Rights::Admin {
+            release = helm_release::release(request.method(), &path, &classified).map(Box::new);
+        }
+        if let Some(release) = &release {
+            needed = Rights::Write;
+            path.clone_from(&release.path);
+        }
+        Ok(RequestContext { request_id, ip, live, upgrade, classified, needed, search, release, path })
     }
 
     /// Decides whether the request may be sent, and counts it from then on.
@@ -69,11 +78,18 @@ impl ApiProxy {
         check_form(request, context)?;
         let live = &context.live;
         permit(&context.classified, context.upgrade, context.needed, live.rights).map_err(|denied| {
+            let path = &context.path;
+            let for_helm = denied.needed == Rights::Admin
+                && helm_release::looks_like_helm(request.method(), path, &context.classified);
             ProxyError::Denied(Denied {
                 fallen: live.reduction_reason().map(rp_access::EndReason::sentence),
+                advice: for_helm.then_some(helm_release::ADVICE_OFF),
                 ..denied
             })
         })?;
+        if let Some(Err(why)) = context.release.as_ref().map(|release| release.asked) {
+            return Err(ProxyError::NotRelease(why));
+        }
         match session_kind(&context.classified, context.upgrade) {
             SessionKind::Refused(sentence) => return Err(ProxyError::NotThisWay(sentence)),
             SessionKind::Unknown if self.recordings.policy() == RecordingPolicy::Required => {

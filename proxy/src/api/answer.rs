@@ -56,7 +56,7 @@ impl ApiProxy {
                 Ok(redactor) => redactor,
                 Err(error) => return Err((error, settle)),
             },
-            Search::None | Search::Shown(_) => None,
+            Search::None | Search::Visible(_) => None,
         };
         // Digests of what is searched would be those of another text.
         let takes = terms.trailers && redactor.is_none();

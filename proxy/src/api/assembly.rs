@@ -81,8 +81,8 @@ fn address(upstream: &Upstream, context: &RequestContext) -> Result<Uri, ProxyEr
 /// How often a path below an import's own is decoded, so that its check costs little.
 const DECODED_TIMES: usize = 3;
 
-/// Whether a path has a segment `..` in any spelling that some server resolves: encoded once or more often, after `\`,
-/// or with parameters behind `;`. One that is encoded more than three times counts as one.
+/// Whether a path has a segment `..` in any spelling that some server resolves: encoded once or more often, in overlong UTF-8,
+/// after `\`, or with parameters behind `;`. One that is encoded more than three times counts as one.
 fn names_parent_folder(path: &str) -> bool {
     let mut decoded = path.as_bytes().to_vec();
     for round in 0..=DECODED_TIMES {
@@ -95,9 +95,31 @@ fn names_parent_folder(path: &str) -> bool {
         }
         decoded = next;
     }
-    decoded
+    let letters = without_overlong(&decoded);
+    letters
         .split(|byte| matches!(byte, b'/' | b'\\'))
         .any(|segment| segment.split(|byte| *byte == b';').next() == Some(b".."))
+}
+
+/// The bytes with each letter of ASCII in its shortest form: some decoders of UTF-8 take `C0 AE` for `.` (RFC 3629 §10), also in
+/// three bytes or more. The last byte has six bits of the letter, the one before it the seventh.
+fn without_overlong(bytes: &[u8]) -> Vec<u8> {
+    let (mut short, mut left) = (Vec::with_capacity(bytes.len()), bytes);
+    while let Some((first, rest)) = left.split_first() {
+        let (letter, after) = match left {
+            [0xc0 | 0xc1, last @ 0x80..=0xbf, after @ ..] => ((first & 1) << 6 | last & 0x3f, after),
+            [0xe0, high @ (0x80 | 0x81), last @ 0x80..=0xbf, after @ ..]
+            | [0xf0, 0x80, high @ (0x80 | 0x81), last @ 0x80..=0xbf, after @ ..]
+            | [0xf8, 0x80, 0x80, high @ (0x80 | 0x81), last @ 0x80..=0xbf, after @ ..]
+            | [0xfc, 0x80, 0x80, 0x80, high @ (0x80 | 0x81), last @ 0x80..=0xbf, after @ ..] => {
+                ((high & 1) << 6 | last & 0x3f, after)
+            }
+            _ => (*first, rest),
+        };
+        short.push(letter);
+        left = after;
+    }
+    short
 }
 
 /// The client's body on its way to the cluster.
@@ -128,10 +150,25 @@ mod tests {
             "/api/x%5c..%5cy",
             "/api/x\\..",
             "/api/%25252525",
+            "/api/%c0%ae%c0%ae/x",
+            "/api/.%C0%AE",
+            "/api/%25c0%25ae./x",
+            "/api/%e0%80%ae./x",
+            "/api/%f0%80%80%ae%c0%ae/x",
+            "/api/x%c0%af..%c1%9c",
         ] {
             assert!(names_parent_folder(path), "{path}");
         }
-        for path in ["/", "/api/v1/namespaces", "/api/v1/...", "/api/a..b", "/api/..a", "/api/%2e", "/x;.."] {
+        for path in [
+            "/",
+            "/api/v1/namespaces",
+            "/api/v1/...",
+            "/api/a..b",
+            "/api/..a",
+            "/api/%2e",
+            "/x;..",
+            "/api/%c3%ae%c3%ae",
+        ] {
             assert!(!names_parent_folder(path), "{path}");
         }
     }

@@ -98,6 +98,13 @@ impl AuditEntryGuard {
         }
     }
 
+    /// The name of what is created, which stands in the body.
+    pub(super) fn name(&mut self, name: &str) {
+        if let Some(entry) = &mut self.entry {
+            name.clone_into(&mut entry.name);
+        }
+    }
+
     /// The status that the client is answered.
     pub(super) fn status(&mut self, status: u16, side: Option<Side>) {
         if let Some(entry) = &mut self.entry {

@@ -38,10 +38,13 @@ impl ApiProxy {
             return Box::pin(self.leave_http(&upstream, request, head, context, settle, permit)).await;
         }
         let terms = ClientTerms::of_request(&request);
-        let sent = match self_review(&context.classified) {
-            // Boxed: rare, and every request would carry room for it.
-            Some(kind) => Box::pin(self.review(kind, request, head, &upstream, context, &settle)).await,
-            None => upstream.send(head, outgoing(request, &settle), self.timeouts.head).await,
+        // Boxed: rare, and every request would carry room for it.
+        let sent = if let Some(Ok(asked)) = context.release.as_ref().map(|release| release.asked) {
+            Box::pin(self.release(asked, request, head, &upstream, context, &mut settle)).await
+        } else if let Some(kind) = self_review(&context.classified) {
+            Box::pin(self.review(kind, request, head, &upstream, context, &settle)).await
+        } else {
+            upstream.send(head, outgoing(request, &settle), self.timeouts.head).await
         };
         match sent {
             Ok(answer) if answer.status().is_informational() => {

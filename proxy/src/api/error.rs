@@ -60,6 +60,14 @@ pub enum ProxyError {
     ReviewEncoding,
     #[error("the cluster's list of rules cannot be limited: {0}")]
     Rules(&'static str),
+    #[error("no release of Helm: {0}")]
+    NotRelease(&'static str),
+    #[error("a release of Helm in an encoding that is not read")]
+    ReleaseEncoding,
+    #[error("the body of a release of Helm is too long")]
+    LongRelease,
+    #[error("the cluster's answer about a release of Helm cannot be read: {0}")]
+    UnreadRelease(&'static str),
     #[error("a watch cannot go on: {}", .0.sentence())]
     WatchExpired(EndReason),
     #[error("the process stops")]
@@ -229,6 +237,39 @@ impl ProxyError {
                 action: "Ask for single actions: kubectl auth can-i VERB RESOURCE.",
                 again: None,
             },
+            Self::NotRelease(what) => you(
+                StatusCode::FORBIDDEN,
+                "Forbidden",
+                "not_a_release",
+                format!("Of Secrets, write rights open those that hold releases of Helm: {what}."),
+                ELEVATE,
+            ),
+            Self::ReleaseEncoding => you(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "UnsupportedMediaType",
+                "release_encoding",
+                "With write rights a release of Helm is written in JSON, or by a JSON, merge or strategic merge patch, not packed."
+                    .to_owned(),
+                "Send application/json.",
+            ),
+            Self::LongRelease => you(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "RequestEntityTooLarge",
+                "long_body",
+                "The body of a release has at most 3 MiB.".to_owned(),
+                "",
+            ),
+            Self::UnreadRelease(what) => StatusParts {
+                status: StatusCode::BAD_GATEWAY,
+                reason: "ServiceUnavailable",
+                code: "release_not_read",
+                message: format!(
+                    "The type of that Secret cannot be checked in the cluster's answer, and write rights open releases of Helm only: {what}."
+                ),
+                side: Side::Cluster,
+                action: CLUSTER,
+                again: None,
+            },
             Self::WatchExpired(why) => {
                 let sentence = capital(why.sentence());
                 StatusParts {
@@ -363,7 +404,7 @@ fn rights_denied(denied: &Denied) -> StatusParts {
         code = "elevation_over";
         message = format!("{message} {}", capital(why));
     }
-    you(StatusCode::FORBIDDEN, "Forbidden", code, message, ELEVATE)
+    you(StatusCode::FORBIDDEN, "Forbidden", code, message, denied.advice.unwrap_or(ELEVATE))
 }
 
 fn directory(error: &DirectoryError) -> StatusParts {

@@ -117,6 +117,7 @@ impl ApiProxy {
             classified,
             needed,
             search: Search::None,
+            release: None,
             path: path.clone().unwrap_or_else(|| PathAndQuery::from_static("/")),
         };
         match self.started(path.is_some(), &context).await {

@@ -64,8 +64,17 @@ impl ApiProxy {
         let classified = classify(&Method::GET, path.path(), path.query());
         let search = redaction::search(&classified, live.rights);
         let (needed, upgrade) = (search.needed(needed(&classified, false)), false);
-        let context =
-            RequestContext { request_id, ip: from, live, upgrade, classified, needed, search, path };
+        let context = RequestContext {
+            request_id,
+            ip: from,
+            live,
+            upgrade,
+            classified,
+            needed,
+            search,
+            release: None,
+            path,
+        };
         if context.live.grant.kind != GrantKind::Page {
             return self.failed(&ProxyError::OtherKind, &context, None);
         }
@@ -76,8 +85,14 @@ impl ApiProxy {
     async fn forward(&self, request: Request<ClientBody>, context: RequestContext) -> Response<Body> {
         let began = self.clock.now();
         let from = context.ip.to_string();
-        let make =
-            |phase| entry(began, phase, &context.request_id, &context.live, &from, &context.classified);
+        let make = |phase| {
+            let mut entry =
+                entry(began, phase, &context.request_id, &context.live, &from, &context.classified);
+            if let Some(Ok(asked)) = context.release.as_ref().map(|release| release.asked) {
+                asked.action().clone_into(&mut entry.verb);
+            }
+            entry
+        };
         let allowed = self.check(&request, &context);
         let heavy = weight(&context.classified, context.upgrade) == Weight::Heavy;
         let (phase, started) = match &allowed {

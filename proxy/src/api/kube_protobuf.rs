@@ -9,24 +9,43 @@ use serde_json::{Map, Value, json};
 /// The media type without parameters.
 pub(super) const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
 const MAGIC: &[u8] = b"k8s\0";
+/// The highest number of a field. Of a higher one Go takes the lower 32 bits.
+const MOST_NUMBER: u64 = (1 << 29) - 1;
 /// `ResourceAttributes` and `NonResourceAttributes`, in the order of their field numbers.
 const RESOURCE: [&str; 7] = ["namespace", "verb", "group", "version", "resource", "subresource", "name"];
 const NON_RESOURCE: [&str; 2] = ["path", "verb"];
 
-/// A `SelfSubjectAccessReview` as the JSON that means the same; `None`: it is no such message.
+/// A `SelfSubjectAccessReview` as the JSON that means the same; `None`: it is no such message, or one that API servers may
+/// read otherwise. They merge a field that is given twice, and skip groups.
 pub(super) fn access_review(bytes: &[u8]) -> Option<Value> {
-    let unknown = bytes.strip_prefix(MAGIC)?;
-    let (meta, raw) = (field(unknown, 1)?, field(unknown, 2)?);
-    let spec = field(raw, 2)?;
+    read_access_review(bytes).ok()
+}
+
+/// A message that is not read.
+#[derive(Debug)]
+struct Unreadable;
+
+fn read_access_review(bytes: &[u8]) -> Result<Value, Unreadable> {
+    let unknown = bytes.strip_prefix(MAGIC).ok_or(Unreadable)?;
+    let (meta, raw) = (field(unknown, 1)?.unwrap_or_default(), field(unknown, 2)?.unwrap_or_default());
+    let spec = field(raw, 2)?.unwrap_or_default();
     let mut read = Map::new();
     let attributes =
         [("resourceAttributes", 1, &RESOURCE[..]), ("nonResourceAttributes", 2, &NON_RESOURCE[..])];
     for (name, number, fields) in attributes {
-        if let Some(message) = field(spec, number) {
-            read.insert(name.to_owned(), texts(message, fields));
+        if let Some(message) = field(spec, number)? {
+            read.insert(name.to_owned(), texts(message, fields)?);
         }
     }
-    Some(json!({ "apiVersion": text(meta, 1)?, "kind": text(meta, 2)?, "metadata": {}, "spec": read }))
+    let mut review = Map::new();
+    for (name, number) in [("apiVersion", 1), ("kind", 2)] {
+        if let Some(text) = text(meta, number)? {
+            review.insert(name.to_owned(), text.into());
+        }
+    }
+    review.insert("metadata".to_owned(), json!({}));
+    review.insert("spec".to_owned(), Value::Object(read));
+    Ok(Value::Object(review))
 }
 
 /// The frame of a watch that holds an event of type ERROR: the length of a `WatchEvent` in four bytes, then the message.
@@ -81,40 +100,49 @@ fn put_varint(message: &mut Vec<u8>, mut value: u64) {
     message.push(value as u8);
 }
 
-fn texts(message: &[u8], names: &[&str]) -> Value {
-    let found = names
-        .iter()
-        .zip(1..)
-        .filter_map(|(name, number)| Some(((*name).to_owned(), Value::from(text(message, number)?))));
-    Value::Object(found.collect())
+/// The texts of a message that has them under the numbers from 1 on, by name.
+fn texts(message: &[u8], names: &[&str]) -> Result<Value, Unreadable> {
+    let mut found = Map::new();
+    for (name, number) in names.iter().zip(1..) {
+        if let Some(text) = text(message, number)? {
+            found.insert((*name).to_owned(), text.into());
+        }
+    }
+    Ok(Value::Object(found))
 }
 
-fn text(message: &[u8], number: u64) -> Option<String> {
-    String::from_utf8(field(message, number)?.to_vec()).ok()
+fn text(message: &[u8], number: u64) -> Result<Option<String>, Unreadable> {
+    let Some(bytes) = field(message, number)? else { return Ok(None) };
+    String::from_utf8(bytes.to_vec()).map(Some).map_err(|_| Unreadable)
 }
 
-/// The last length-delimited field of that number: with several, that one counts.
-fn field(mut message: &[u8], number: u64) -> Option<&[u8]> {
+/// The length-delimited field of that number; `None`: it is not there.
+fn field(mut message: &[u8], number: u64) -> Result<Option<&[u8]>, Unreadable> {
     let mut found = None;
     while !message.is_empty() {
-        let key = take_varint(&mut message)?;
+        let key = take_varint(&mut message).ok_or(Unreadable)?;
+        if key >> 3 > MOST_NUMBER {
+            return Err(Unreadable);
+        }
         let length = match key & 7 {
             0 => {
-                take_varint(&mut message)?;
+                take_varint(&mut message).ok_or(Unreadable)?;
                 continue;
             }
             1 => 8,
-            2 => usize::try_from(take_varint(&mut message)?).ok()?,
+            2 => {
+                take_varint(&mut message).and_then(|length| usize::try_from(length).ok()).ok_or(Unreadable)?
+            }
             5 => 4,
-            _ => return None,
+            _ => return Err(Unreadable),
         };
-        let (value, rest) = message.split_at_checked(length)?;
+        let (value, rest) = message.split_at_checked(length).ok_or(Unreadable)?;
         message = rest;
-        if key >> 3 == number && key & 7 == 2 {
-            found = Some(value);
+        if key >> 3 == number && key & 7 == 2 && found.replace(value).is_some() {
+            return Err(Unreadable);
         }
     }
-    found
+    Ok(found)
 }
 
 fn take_varint(message: &mut &[u8]) -> Option<u64> {
@@ -159,19 +187,46 @@ mod tests {
     }
 
     #[test]
+    fn what_go_would_read_otherwise_is_refused() {
+        let mut attributes = Vec::new();
+        put(&mut attributes, 2, b"get");
+        put(&mut attributes, 5, b"secrets");
+        let of = |spec: &[u8]| {
+            let (mut raw, mut message) = (Vec::new(), MAGIC.to_vec());
+            put(&mut raw, 2, spec);
+            put(&mut message, 2, &raw);
+            access_review(&message)
+        };
+        let mut once = Vec::new();
+        put(&mut once, 1, &attributes);
+        assert_eq!(of(&once).unwrap()["spec"]["resourceAttributes"]["resource"], "secrets");
+        let mut merged = once.clone();
+        put(&mut merged, 1, b"");
+        let (mut wrapped, group) = (Vec::new(), [once.as_slice(), &[7 << 3 | 3, 7 << 3 | 4]].concat());
+        put(&mut wrapped, 1 | 1 << 32, &attributes);
+        let mut bytes = Vec::new();
+        put(&mut bytes, 1, &[5 << 3 | 2, 1, 0xff]);
+        for spec in [merged, wrapped, group, bytes] {
+            assert_eq!(of(&spec), None, "{spec:?}");
+        }
+    }
+
+    #[test]
     fn the_event_is_framed_and_holds_a_status() {
         let status = json!({ "status": "Failure", "message": "x".repeat(200), "reason": "Unauthorized", "code": 401,
             "details": { "causes": [{ "reason": "grant_ended", "message": "", "field": "you" }] } });
         let frame = watch_error(&status);
         let (length, event) = frame.split_first_chunk::<4>().unwrap();
         assert_eq!(u32::from_be_bytes(*length) as usize, event.len());
-        assert_eq!(text(event, 1).unwrap(), "ERROR");
-        let unknown = field(field(event, 2).unwrap(), 1).unwrap().strip_prefix(MAGIC).unwrap();
-        assert_eq!(text(field(unknown, 1).unwrap(), 2).unwrap(), "Status");
-        let message = field(unknown, 2).unwrap();
-        assert_eq!(text(message, 3).unwrap().len(), 200);
-        assert_eq!(text(message, 4).unwrap(), "Unauthorized");
-        assert_eq!(text(field(field(message, 5).unwrap(), 4).unwrap(), 1).unwrap(), "grant_ended");
+        let part = |message, number| field(message, number).unwrap().unwrap();
+        let words = |message, number| text(message, number).unwrap().unwrap();
+        assert_eq!(words(event, 1), "ERROR");
+        let unknown = part(part(event, 2), 1).strip_prefix(MAGIC).unwrap();
+        assert_eq!(words(part(unknown, 1), 2), "Status");
+        let message = part(unknown, 2);
+        assert_eq!(words(message, 3).len(), 200);
+        assert_eq!(words(message, 4), "Unauthorized");
+        assert_eq!(words(part(part(message, 5), 4), 1), "grant_ended");
         assert!(message.ends_with(&[6 << 3, 0x91, 0x03]), "401 as a varint");
     }
 }

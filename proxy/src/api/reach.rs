@@ -91,7 +91,7 @@ impl ApiProxy {
             Endpoint::Direct { url } => url.port_or_known_default().unwrap_or(443),
         };
         let whose = match target.source {
-            Source::Aro => "Ours: what its document holds",
+            Source::Aro => "Stored credential",
             Source::Imported => "Imported: what the kubeconfig held",
         };
         Ok(vec![

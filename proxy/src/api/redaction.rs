@@ -23,7 +23,7 @@ pub(super) enum Search {
     /// The objects hold none, or nobody reads them with this request.
     None,
     /// The reader may see them. Reading then rests on these rights.
-    Shown(Rights),
+    Visible(Rights),
     /// They are withheld.
     Withheld,
 }
@@ -32,7 +32,7 @@ impl Search {
     /// The rights on which a request rests that needs these. What is shown now is not shown on when the rights fall.
     pub(super) fn needed(self, needed: Rights) -> Rights {
         match self {
-            Self::Shown(rights) => needed.max(rights),
+            Self::Visible(rights) => needed.max(rights),
             Self::None | Self::Withheld => needed,
         }
     }
@@ -45,7 +45,7 @@ pub(super) fn search(request: &Classified, held: Rights) -> Search {
     {
         Search::None
     } else if held > Rights::Read {
-        Search::Shown(Rights::Write)
+        Search::Visible(Rights::Write)
     } else {
         Search::Withheld
     }
@@ -170,8 +170,8 @@ mod tests {
             "/api/v2/namespaces/a/configmaps",
         ] {
             assert_eq!(of(Method::GET, path, Rights::Read), Search::Withheld, "{path}");
-            assert_eq!(of(Method::GET, path, Rights::Write), Search::Shown(Rights::Write), "{path}");
-            assert_eq!(of(Method::GET, path, Rights::Admin), Search::Shown(Rights::Write), "{path}");
+            assert_eq!(of(Method::GET, path, Rights::Write), Search::Visible(Rights::Write), "{path}");
+            assert_eq!(of(Method::GET, path, Rights::Admin), Search::Visible(Rights::Write), "{path}");
         }
         assert_eq!(of(Method::GET, "/api/v1/pods", Rights::Read), Search::None);
         assert_eq!(of(Method::PUT, "/api/v1/namespaces/a/configmaps/b", Rights::Write), Search::None);

@@ -9,6 +9,7 @@ use rp_access::{ActiveGrant, RequestGuard, StreamGuard};
 use rp_base::Id;
 use rp_documents::Rights;
 
+use super::helm_release::Release;
 use super::redaction::Search;
 use super::request::Classified;
 
@@ -23,7 +24,9 @@ pub(super) struct RequestContext {
     pub(super) needed: Rights,
     /// What is done about credentials in the answer.
     pub(super) search: Search,
-    /// Path and query towards the cluster, byte for byte.
+    /// A request for releases of Helm that write rights cover, or could.
+    pub(super) release: Option<Box<Release>>,
+    /// Path and query towards the cluster, byte for byte; of a list of releases with our field selector.
     pub(super) path: PathAndQuery,
 }
 

@@ -16,6 +16,8 @@ pub struct Denied {
     pub needed: Rights,
     /// Why the grant holds less than it was given with.
     pub fallen: Option<&'static str>,
+    /// What to do, where it is something else than to elevate.
+    pub advice: Option<&'static str>,
 }
 
 impl std::fmt::Display for Denied {
@@ -42,7 +44,7 @@ pub(super) fn permit(
     if held >= needed {
         return Ok(());
     }
-    Err(Denied { what: what(request, upgrade), held, needed, fallen: None })
+    Err(Denied { what: what(request, upgrade), held, needed, fallen: None, advice: None })
 }
 
 /// The rights that a request needs.

@@ -8,6 +8,7 @@
 
 mod actions;
 mod limits;
+mod strict_json;
 mod well_known;
 
 use std::sync::Arc;
@@ -99,7 +100,7 @@ impl ApiProxy {
         let body = collected.map_err(|error| unread(&*error))?.to_bytes();
         settle.counters().1.fetch_add(body.len() as u64, Ordering::Relaxed);
         let review = read(&parts.headers, &body)?;
-        Ok(AccessReview { body, review })
+        Ok(AccessReview { body, review: Some(review) })
     }
 
     /// The cluster's answer without the rules that the grant refuses.
@@ -138,7 +139,7 @@ impl ApiProxy {
 struct AccessReview {
     /// As it came.
     body: Bytes,
-    /// `None`: the cluster will say what is wrong with it.
+    /// What it asks; `None`: it was taken.
     review: Option<Value>,
 }
 
@@ -167,15 +168,19 @@ fn first_words(path: &str) -> Option<[&str; 3]> {
     Some([words.next()?, words.next()?, words.next()?])
 }
 
-/// The review as JSON; `None`: it is malformed, and nothing is known of what it asks.
-fn read(headers: &HeaderMap, body: &[u8]) -> Result<Option<Value>, ProxyError> {
+/// The review as JSON. What this proxy and an API server may read differently is refused: the cluster knows nothing of the
+/// grant, so it would answer "yes" to what was not judged here.
+fn read(headers: &HeaderMap, body: &[u8]) -> Result<Value, ProxyError> {
     if headers.contains_key(header::CONTENT_ENCODING) {
         return Err(ProxyError::ReviewEncoding);
     }
     match media_type(headers).to_ascii_lowercase().as_str() {
         // The API server takes what names no type for JSON.
-        "" | "application/json" => Ok(serde_json::from_slice(body).ok()),
-        kube_protobuf::MEDIA_TYPE => Ok(kube_protobuf::access_review(body)),
+        "" | "application/json" => strict_json::review(body).ok_or(ProxyError::BadRequest(
+            "the review is malformed, gives a member twice, or spells one in other letters",
+        )),
+        kube_protobuf::MEDIA_TYPE => kube_protobuf::access_review(body)
+            .ok_or(ProxyError::BadRequest("the review is malformed, or gives a field twice")),
         _ => Err(ProxyError::ReviewEncoding),
     }
 }
@@ -257,9 +262,10 @@ mod tests {
             headers.insert(name, HeaderValue::from_static(value));
             read(&headers, b"{}")
         };
-        assert!(of(header::CONTENT_TYPE, "application/json; charset=utf-8").unwrap().is_some());
-        assert!(of(header::CONTENT_TYPE, "application/vnd.kubernetes.protobuf").unwrap().is_none());
-        assert!(of(header::USER_AGENT, "x").unwrap().is_some());
+        assert!(of(header::CONTENT_TYPE, "application/json; charset=utf-8").is_ok());
+        let malformed = of(header::CONTENT_TYPE, "application/vnd.kubernetes.protobuf");
+        assert!(matches!(malformed, Err(ProxyError::BadRequest(_))));
+        assert!(of(header::USER_AGENT, "x").is_ok());
         assert!(of(header::CONTENT_TYPE, "application/yaml").is_err());
         assert!(of(header::CONTENT_ENCODING, "gzip").is_err());
     }

@@ -51,6 +51,8 @@ pub struct ApiProxyParts {
     pub timeouts: Timeouts,
     /// Of exec and attach.
     pub recordings: Recordings,
+    /// Whether write rights open Secrets that hold releases of Helm (`access.helm_secrets`).
+    pub helm_secrets: bool,
     /// Cuts upgraded streams when the process must end.
     pub cut: CancellationToken,
 }
@@ -67,6 +69,7 @@ pub struct ApiProxy {
     pub(super) metrics: ApiMetrics,
     pub(super) timeouts: Timeouts,
     pub(super) recordings: Recordings,
+    pub(super) helm_secrets: bool,
     pub(super) overseer: Arc<Overseer>,
     pub(super) cut: CancellationToken,
 }
@@ -93,6 +96,7 @@ impl ApiProxy {
             metrics: ApiMetrics::register(&parts.registry),
             timeouts: parts.timeouts,
             recordings: parts.recordings,
+            helm_secrets: parts.helm_secrets,
             overseer: Overseer::start(),
             cut: parts.cut,
         })

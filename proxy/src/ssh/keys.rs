@@ -173,7 +173,7 @@ impl ServiceKeys {
         make().map_err(KeysError::Key)
     }
 
-    /// The grant that a certificate is for, when we signed it and it is good at that instant. Whoever shows it must also
+    /// The grant that a certificate is for, when we signed it and it is good at that instant. Anyone who shows it must also
     /// prove its key.
     pub fn grant_of(&self, certificate: &Certificate, now: Timestamp) -> Option<Id> {
         let ours = self.user_ca().fingerprint(HashAlg::Sha256);

@@ -14,6 +14,7 @@ mod ipv6;
 mod limited;
 mod passing;
 mod pooled;
+mod releases;
 mod reviews;
 mod rights;
 mod smuggling;

@@ -109,6 +109,8 @@ pub(crate) struct Setup {
     pub(crate) max_requests: usize,
     /// Of one grant; 0: no limit.
     pub(crate) streams_per_minute: u32,
+    /// Whether write rights open releases of Helm.
+    pub(crate) helm_secrets: bool,
 }
 
 impl Default for Setup {
@@ -121,6 +123,7 @@ impl Default for Setup {
             audit_queue: 4096,
             max_requests: 10_000,
             streams_per_minute: 0,
+            helm_secrets: false,
         }
     }
 }
@@ -187,6 +190,7 @@ impl World {
             registry: rp_metrics::Registry::new(),
             timeouts: setup.timeouts,
             recordings: rp_recording::Recordings::off(),
+            helm_secrets: setup.helm_secrets,
             cut: CancellationToken::new(),
         });
         let (ca, stop) = (Ca::new(), Stop::default());

@@ -12,6 +12,7 @@ use rp_documents::{Elevation, Grant, GrantKind, ResourceId, Rights, Robot, Role,
 
 use crate::access::Access;
 use crate::active_grant::EndReason;
+use crate::grant_status::GrantStatus;
 use crate::policy::Caller;
 
 /// Read from the store at once.
@@ -82,9 +83,14 @@ pub struct GrantView {
 }
 
 impl GrantView {
+    /// What has become of it, as pages and JSON show it.
+    pub const fn status(&self) -> GrantStatus {
+        GrantStatus::new(self.state, self.ended)
+    }
+
     /// Whether it opens anything now.
     pub fn is_effective(&self) -> bool {
-        self.state == GrantState::Active && self.ended.is_none()
+        self.status() == GrantStatus::Active
     }
 }
 

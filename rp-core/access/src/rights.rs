@@ -264,7 +264,7 @@ mod tests {
             prop_assert!(after <= rights.max(Some(Rights::Read)));
             prop_assert!(!is_shell(grant.kind) || after.is_none());
             prop_assert!(is_shell(grant.kind) || after == most.map(|_| Rights::Read));
-            // Whoever has less than the grant says is told why.
+            // Anyone who has less than the grant says is told why.
             prop_assert!(rights == Some(grant.rights) || held.why.is_some());
         }
 

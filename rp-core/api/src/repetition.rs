@@ -47,7 +47,8 @@ fn drop_below(shape: &Shape, shown: &Value, wanted: &mut Value) {
     }
 }
 
-/// Gives a PUT the members that it leaves out and that no request can change. `stored` is the cluster, `is` what the
+/// Gives a PUT the members that it leaves out, or gives as `null`, and that no request can change. `null` for a member that
+/// may change clears it where `contract/api.md` §8.3 says so. `stored` is the cluster, `is` what the
 /// version shows of it without read-only members.
 pub fn keep_left_out(version: &Version, stored: &Value, is: &Value, wanted: &mut Value) {
     keep_sent_workers(version, stored, is, wanted);
@@ -200,6 +201,21 @@ mod tests {
             assert_eq!(size.as_deref(), Some("properties.masterProfile.vmSize"), "{}", version.name);
             let workers = refused("/properties/workerProfiles", json!([]));
             assert_eq!(workers.as_deref(), Some("properties.workerProfiles"), "{}", version.name);
+        }
+    }
+
+    #[test]
+    fn null_is_left_out_where_nothing_may_change_and_clears_tags() {
+        for version in all() {
+            for member in ["ingressProfiles", "workerProfiles"] {
+                let mut body = creation();
+                body["properties"][member] = Value::Null;
+                assert_eq!(put(version, &body), Ok(stored()), "{} {member}", version.name);
+            }
+            let mut body = creation();
+            body["tags"] = Value::Null;
+            let updated = put(version, &body).unwrap();
+            assert!(updated["tags"].is_null(), "{}: {}", version.name, updated["tags"]);
         }
     }
 

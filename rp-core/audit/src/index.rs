@@ -191,7 +191,7 @@ impl Index {
         Ok(())
     }
 
-    /// Stores the open part. Whoever comes second finds that another process did, and goes on after it.
+    /// Stores the open part. The process that comes second finds that another process did, and goes on after it.
     async fn seal(&self) -> Result<(), AuditError> {
         let (header, columns) = self.open.lock().whole();
         let made = tokio::task::spawn_blocking(move || part::drafts(&header, &columns)).await;

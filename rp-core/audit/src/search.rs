@@ -36,6 +36,8 @@ const WINDOW: i64 = 64;
 const AHEAD: usize = 4;
 /// Parts of the index that are looked at together, at most.
 const MOST_PARTS: u32 = 128;
+/// The clocks of the store and of the processes that write entries differ by less than this.
+const CLOCKS_APART: Duration = Duration::from_secs(3600);
 /// Most entries of an answer.
 const MOST_ENTRIES: usize = 500;
 
@@ -131,11 +133,14 @@ impl Search<'_> {
         let mut parts = 2;
         loop {
             let found = lookup::find_blocks(&self.index.store, rows, below, parts).await?;
-            let Some((last, _)) = found.last() else { return Ok(false) };
-            let (last, all) = (*last, found.len() < parts as usize);
-            for (number, blocks) in found {
-                self.place.below = Some(number.saturating_add(1));
-                if self.look(&blocks).await? {
+            let Some(last) = found.last().map(|part| part.number) else { return Ok(false) };
+            let all = found.len() < parts as usize;
+            for part in found {
+                self.place.below = Some(part.number.saturating_add(1));
+                if self.matcher.query.from.is_some_and(|from| is_before(part.written, from)) {
+                    return Ok(false);
+                }
+                if self.look(&part.blocks).await? {
                     return Ok(true);
                 }
             }
@@ -211,6 +216,13 @@ impl Search<'_> {
         self.blocks += usize::from(!batches.is_empty());
         self.blocks >= LEAST_BLOCKS && (self.scanned >= MOST_SCANNED || Instant::now() >= self.until)
     }
+}
+
+/// Whether a part that was stored at `written` ends a search for entries since `from`: no entry of it, or of a part before
+/// it, is that new. The times of its entries do not tell: an entry is committed long after its time where it was kept on
+/// the local disk meanwhile, so parts before this one may have newer entries.
+fn is_before(written: Timestamp, from: Timestamp) -> bool {
+    written < from - CLOCKS_APART
 }
 
 /// The batches at these positions of the feed, both included.
@@ -289,5 +301,18 @@ impl<'a> Matcher<'a> {
             && query.grant.as_ref().is_none_or(|grant| entry.grant.as_ref() == Some(grant))
             && query.from.is_none_or(|from| entry.at >= from)
             && query.to.is_none_or(|to| entry.at < to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_stops_at_a_part_that_was_stored_before_it_wants_by_more_than_clocks_differ() {
+        let from = Timestamp::from_seconds(10_000);
+        assert!(is_before(Timestamp::from_seconds(6_399), from));
+        assert!(!is_before(Timestamp::from_seconds(6_400), from), "an hour is not enough");
+        assert!(!is_before(Timestamp::from_seconds(20_000), from));
     }
 }

@@ -54,7 +54,7 @@ pub struct Endpoints {
 pub struct Diagnosis {
     pub url: Url,
     pub scope: String,
-    /// Its own directory, whoever's cluster it looks at.
+    /// Its own directory, no matter whose cluster it looks at.
     pub tenant: String,
 }
 

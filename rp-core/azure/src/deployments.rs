@@ -8,7 +8,7 @@ use crate::resources::Resources;
 
 const API_VERSION: &str = "2021-04-01";
 
-/// Deploys templates. Whoever has [`Resources`] has this.
+/// Deploys templates. Every implementation of [`Resources`] has this.
 #[async_trait]
 pub trait Deployments {
     /// Deploys a template (mode `Incremental`) into a resource group, given by its id, and waits. `parameters` is

@@ -1,6 +1,6 @@
 //! Azure's REST API: one transport, credentials with their tokens, and a small trait per kind of resource.
 //!
-//! Entry rule: what is specific to Azure and needs neither a store nor a cluster. Whoever uses a resource asks for its
+//! Entry rule: what is specific to Azure and needs neither a store nor a cluster. The user of a resource asks for its
 //! trait ([`Resources`], [`Subnets`], [`VmStates`]), so that a test needs no cloud; their real implementations are
 //! [`Arm`] and [`Client`], one identity in one tenant, which [`AzureClients`] gives.
 

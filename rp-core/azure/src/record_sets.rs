@@ -20,7 +20,7 @@ pub struct ARecord {
     pub metadata: Vec<(String, String)>,
 }
 
-/// Record sets of a zone, given by its id. Whoever has [`Resources`] has this.
+/// Record sets of a zone, given by its id. Every implementation of [`Resources`] has this.
 #[async_trait]
 pub trait RecordSets {
     /// A set; the name relative to the zone. `None`: there is none.

@@ -28,7 +28,7 @@ pub struct SasRequest {
     pub http: bool,
 }
 
-/// Storage accounts. Whoever has [`Resources`] has this.
+/// Storage accounts. Every implementation of [`Resources`] has this.
 #[async_trait]
 pub trait StorageAccounts {
     /// The account's keys, base64.

@@ -52,7 +52,7 @@ pub(crate) struct Tokens {
     slots: Mutex<HashMap<Box<str>, Arc<Slot>>>,
 }
 
-/// One tenant's token. Whoever fetches holds the lock, so that of many callers one asks.
+/// One tenant's token. The task that fetches holds the lock, so that of many callers one asks.
 #[derive(Default)]
 struct Slot {
     fetching: tokio::sync::Mutex<()>,

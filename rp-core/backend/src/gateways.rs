@@ -14,7 +14,7 @@ use crate::progress::away;
 const GOING: Duration = Duration::from_secs(60);
 const TRIES: usize = 5;
 
-/// The collection Gateway. Whoever runs the gateway reads it.
+/// The collection Gateway. The gateway reads it.
 #[derive(Debug, Clone)]
 pub struct StoredGateways(SharedStore);
 

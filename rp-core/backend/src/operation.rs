@@ -40,7 +40,7 @@ pub(crate) enum StoredOperation {
     Damaged(Version),
 }
 
-/// The document's operation, as the store has it. Read before it is made sure that the lease is ours: whoever writes
+/// The document's operation, as the store has it. Read before it is made sure that the lease is ours: a process that writes
 /// between has another version.
 pub(crate) async fn find(
     operations: &Typed<AsyncOperationDocument>,

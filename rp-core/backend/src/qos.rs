@@ -1,4 +1,4 @@
-//! One line per terminal operation, for whoever measures the service (`contract/backend.md` §8).
+//! One line per terminal operation, for those who measure the service (`contract/backend.md` §8).
 
 use rp_api::CloudError;
 use rp_base::text::{clean, contains_ignore_case};

@@ -3,6 +3,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
+#[cfg(unix)]
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -50,7 +51,10 @@ pub fn make_folder(path: &Path) -> io::Result<()> {
         return Ok(());
     }
     make_folder(folder(path))?;
-    match DirBuilder::new().mode(0o700).create(path) {
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    builder.mode(0o700);
+    match builder.create(path) {
         // Another process made it a moment ago.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {}
         made => made?,
@@ -58,11 +62,15 @@ pub fn make_folder(path: &Path) -> io::Result<()> {
     sync_name(path)
 }
 
-/// Makes the names in the folder of a file durable: after it was made, renamed or removed.
+/// Makes the names in the folder of a file durable: after it was made, renamed or removed. Windows has no such call for
+/// folders; there its journal keeps names.
 ///
 /// # Errors
 /// The system's.
 pub fn sync_name(path: &Path) -> io::Result<()> {
+    if cfg!(windows) {
+        return Ok(());
+    }
     match File::open(folder(path))?.sync_all() {
         // A file system that does not sync folders (fsync(2), EINVAL) leaves nothing to do.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
@@ -78,7 +86,14 @@ pub fn folder(path: &Path) -> &Path {
 /// `NAME.UUID.tmp`: two processes never write the same one.
 fn write_beside(path: &Path, content: &[u8], mode: u32, random: &dyn Random) -> io::Result<PathBuf> {
     let beside = path.with_added_extension(format!("{}.tmp", random.uuid().simple()));
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&beside)?;
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    // Where files have no modes, the folder's list of access says who may read.
+    #[cfg(unix)]
+    options.mode(mode);
+    #[cfg(not(unix))]
+    let _ = mode;
+    let mut file = options.open(&beside)?;
     if let Err(error) = file.write_all(content).and_then(|()| file.sync_all()) {
         let _ = fs::remove_file(&beside);
         return Err(error);

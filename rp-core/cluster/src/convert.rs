@@ -63,7 +63,7 @@ fn unmet(name: &str) -> Option<CloudError> {
         "aroDeploymentReady" => "ARO Cluster Operator has failed to initialize successfully.",
         "ensureAROOperatorRunningDesiredVersion" => "ARO Cluster Operator is not running desired version.",
         "hiveClusterDeploymentReady" => "Timed out waiting for the condition to be ready.",
-        // The contract's installer is Hive's; whoever installs, it is the same condition.
+        // The contract's installer is Hive's; no matter who installs, it is the same condition.
         "hiveClusterInstallationComplete" | "installationComplete" => {
             "Timed out waiting for the condition to complete."
         }

@@ -97,7 +97,7 @@ async fn role_definition(client: &Client, subscription: &str, role: &str) -> Res
     must_get(client, &id, versions::ROLE_DEFINITIONS).await
 }
 
-/// Whoever of the platform's operators has a role.
+/// The platform's operators who have a role.
 async fn platform(context: &Context, roles: &[OperatorRole]) -> Result<Vec<CheckedPrincipal>, StepError> {
     let document = context.document();
     let client = context.customer();

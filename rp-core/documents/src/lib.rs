@@ -39,7 +39,7 @@ pub use collection::{Collection, Document};
 pub use elevation::{Decision, Elevation, ElevationMethod, ElevationState, Review};
 pub use gateway::{Gateway, GatewayDocument};
 pub use grant::{Grant, GrantKind, GrantOptions, GrantUse, Revocation, Rights};
-pub use health::ClusterHealth;
+pub use health::{ClusterHealth, Standing};
 pub use host_key::{HostKey, HostKeySource, RefusedKey};
 pub use imported::{ImportedCluster, ImportedMachine, ImportedSsh, ImportedTunnel};
 pub use lease::{Lease, Leased};

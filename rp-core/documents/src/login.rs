@@ -56,7 +56,7 @@ pub struct SignIn {
     pub signed_in: Timestamp,
     /// When the provider was last asked, and said yes.
     pub confirmed: Timestamp,
-    /// When it is asked next; whoever moves this on asks.
+    /// When it is asked next; the replica that moves this on asks.
     pub next_look: Timestamp,
     /// Refusals to answer in a row; a refusal of the person ends the record.
     #[serde(default)]

@@ -40,7 +40,7 @@ pub(crate) async fn get(
 ) -> Result<HttpResponse, Fault> {
     let version = call.version(KIND)?;
     let found = document::find(&parts.store, &path.key()).await?.ok_or_else(|| path.missing())?;
-    let cluster = enriched(parts, &found.value).await;
+    let cluster = enriched(parts, found.value).await;
     cluster_response(StatusCode::OK, version, &cluster)
 }
 
@@ -142,15 +142,9 @@ pub(crate) async fn delete(
 
 /// The stored cluster with what the monitor mirrored of it (`contract/api.md` §14). What cannot be read is
 /// left as stored.
-async fn enriched(parts: &FrontendParts, document: &ClusterDocument) -> Box<OpenShiftCluster> {
-    let mut cluster = document.cluster.clone();
-    // While it is being created or deleted, the mirrored state is meaningless.
-    if cluster.properties.is_passing() {
-        return cluster;
-    }
-    if let Some(mirror) = mirrored(parts, document).await {
-        cluster.show_mirror(&mirror);
-    }
+async fn enriched(parts: &FrontendParts, document: ClusterDocument) -> Box<OpenShiftCluster> {
+    let ClusterDocument { id, mut cluster, .. } = document;
+    show_mirror(parts, &id, &mut cluster).await;
     cluster
 }
 
@@ -161,14 +155,26 @@ async fn live(
     opened: &OpenShiftCluster,
 ) -> Box<OpenShiftCluster> {
     let mut live = Box::new(opened.clone());
-    let shown = enriched(parts, document).await;
+    let mut shown = document.cluster.clone();
+    show_mirror(parts, &document.id, &mut shown).await;
     live.show_as(&shown);
     live
 }
 
+/// Puts what the monitor mirrored of the document of that id into the cluster.
+async fn show_mirror(parts: &FrontendParts, id: &str, cluster: &mut OpenShiftCluster) {
+    // While it is being created or deleted, the mirrored state is meaningless.
+    if cluster.properties.is_passing() {
+        return;
+    }
+    if let Some(mirror) = mirrored(parts, id).await {
+        cluster.show_mirror(&mirror);
+    }
+}
+
 /// What the monitor mirrored of a cluster, if it can be read.
-async fn mirrored(parts: &FrontendParts, document: &ClusterDocument) -> Option<ClusterMirror> {
-    match Typed::<ClusterMirror>::new(parts.store.clone()).get(&document.id).await {
+async fn mirrored(parts: &FrontendParts, id: &str) -> Option<ClusterMirror> {
+    match Typed::<ClusterMirror>::new(parts.store.clone()).get(id).await {
         Ok(found) => found.map(|mirror| mirror.value),
         Err(error) => {
             tracing::warn!(error = %chain(&error), "the mirror of a cluster cannot be read");

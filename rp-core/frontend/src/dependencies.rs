@@ -36,7 +36,7 @@ impl fmt::Debug for Caller<'_> {
 pub struct AuthorizedCaller {
     /// The common name in the certificate of an admin caller; empty: not authenticated by a named one.
     pub tool: String,
-    /// The most that it may do over the admin API, whoever it calls for.
+    /// The most that it may do over the admin API, no matter whom it calls for.
     pub most: AdminRole,
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use rp_base::Timestamp;
 use rp_documents::ClusterHealth;
 
 use crate::cluster_objects::ClusterObjects;
@@ -34,6 +35,7 @@ pub fn health(
         version: String::new(),
         updating_to: String::new(),
         healthz: None,
+        since: None,
         unknown: Default::default(),
     });
     health.id.clone_from(&seen.cluster().document);
@@ -63,7 +65,14 @@ pub fn health(
     if let Some(end) = collect::earliest(seen) {
         health.certificate_expiry = Some(end);
     }
+    health.since = Some(began(&health, previous));
     health
+}
+
+/// Since when checks find what this one found. It is stored, so it outlives this process and its lease.
+fn began(health: &ClusterHealth, previous: Option<&ClusterHealth>) -> Timestamp {
+    let same = previous.filter(|previous| previous.standing() == health.standing());
+    same.map_or(health.looked_at, |previous| previous.since.unwrap_or(previous.looked_at))
 }
 
 fn versions(seen: &ClusterObjects, health: &mut ClusterHealth) {
@@ -158,6 +167,23 @@ mod tests {
         assert_eq!(after.healthz, Some(0));
         assert_eq!((after.nodes, after.alerts.len(), after.version.as_str()), (4, 2, "4.16.3"));
         assert_eq!(after.operators_degraded, before.operators_degraded);
+    }
+
+    #[test]
+    fn a_state_keeps_its_begin_until_it_changes() {
+        let at = Timestamp::from_seconds;
+        let first = health(&fed().seen, &[], Duration::ZERO, None);
+        assert_eq!(first.since, Some(first.looked_at));
+        // Checks of an earlier process found the same: what they stored stands.
+        let before = ClusterHealth { since: Some(at(100)), looked_at: at(200), ..first };
+        assert_eq!(health(&fed().seen, &[], Duration::ZERO, Some(&before)).since, Some(at(100)));
+        // An earlier version did not store it.
+        let older = ClusterHealth { since: None, ..before.clone() };
+        assert_eq!(health(&fed().seen, &[], Duration::ZERO, Some(&older)).since, Some(at(200)));
+        let away = CollectorBench::new(aro());
+        away.seen.healthz(0);
+        let after = health(&away.seen, &[], Duration::ZERO, Some(&before));
+        assert_eq!(after.since, Some(after.looked_at));
     }
 
     #[test]

@@ -2,7 +2,10 @@
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv4Net};
+
+/// Bits of an IPv6 address before the IPv4 address that it is (RFC 4291 §2.5.5.2).
+const MAPPED_BITS: u8 = 96;
 
 /// An allow-list of networks with what is never allowed.
 #[derive(Debug, Clone, Default)]
@@ -34,13 +37,13 @@ pub enum Forbidden {
 impl Networks {
     /// Allows `allow`; never the listeners `own`, link-local or metadata addresses.
     pub fn new(allow: Vec<IpNet>, own: Vec<SocketAddr>) -> Self {
-        Self { allow, deny: Vec::new(), own }
+        Self { allow: canonical_networks(allow), deny: Vec::new(), own }
     }
 
     /// The same without these networks, also where they lie in those that are allowed.
     #[must_use]
     pub fn without(mut self, networks: Vec<IpNet>) -> Self {
-        self.deny = networks;
+        self.deny = canonical_networks(networks);
         self
     }
 
@@ -86,6 +89,19 @@ fn canonical(ip: IpAddr) -> IpAddr {
         IpAddr::V6(v6) => v6.to_ipv4_mapped().map_or(ip, IpAddr::V4),
         IpAddr::V4(_) => ip,
     }
+}
+
+/// A network of IPv4 addresses written as IPv6 ones is that IPv4 network: `::ffff:10.0.0.0/104` is 10.0.0.0/8. A wider one
+/// of IPv6 stays as it is.
+fn canonical_networks(networks: Vec<IpNet>) -> Vec<IpNet> {
+    let canonical = |network: IpNet| {
+        let IpNet::V6(v6) = network else { return network };
+        let v4 = v6.network().to_ipv4_mapped();
+        let length = v6.prefix_len().checked_sub(MAPPED_BITS);
+        let mapped = v4.zip(length).and_then(|(v4, length)| Ipv4Net::new(v4, length).ok());
+        mapped.map_or(network, IpNet::V4)
+    };
+    networks.into_iter().map(canonical).collect()
 }
 
 fn is_metadata(ip: IpAddr) -> bool {
@@ -146,6 +162,23 @@ mod tests {
         for address in ["10.255.1.7:6443", "[2001:db8:2::7]:6443"] {
             assert_eq!(check(&networks, address), Ok(()), "{address}");
         }
+    }
+
+    #[test]
+    fn a_network_of_ipv4_addresses_written_as_ipv6_is_that_network() {
+        let net = |text: &str| -> Vec<IpNet> { vec![text.parse().unwrap()] };
+        let networks =
+            Networks::new(net("::ffff:10.0.0.0/104"), Vec::new()).without(net("::ffff:10.255.0.0/120"));
+        for address in ["10.255.0.7:6443", "[::ffff:10.255.0.7]:6443"] {
+            assert_eq!(check(&networks, address), Err(Forbidden::OwnNetwork), "{address}");
+        }
+        for address in ["10.1.0.7:6443", "[::ffff:10.1.0.7]:6443"] {
+            assert_eq!(check(&networks, address), Ok(()), "{address}");
+        }
+        assert_eq!(check(&networks, "192.0.2.1:6443"), Err(Forbidden::NotAllowed));
+        let all = Networks::new(net("::ffff:0:0/96"), Vec::new());
+        assert_eq!(check(&all, "192.0.2.1:6443"), Ok(()));
+        assert_eq!(check(&all, "[2001:db8::1]:6443"), Err(Forbidden::NotAllowed));
     }
 
     #[test]

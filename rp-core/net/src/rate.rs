@@ -166,7 +166,7 @@ impl Rates {
     }
 }
 
-/// The network that an address counts as. Whoever has an IPv6 address mostly has 2^64 of them: those count as one.
+/// The network that an address counts as. Anyone who has an IPv6 address mostly has 2^64 of them: those count as one.
 pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => {

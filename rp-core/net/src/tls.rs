@@ -178,9 +178,9 @@ pub struct ServerTls {
 pub enum ClientAuth {
     /// Client certificates are not requested.
     None,
-    /// Exactly this leaf (DER), whoever signed it (`contract/portal.md` §12.4).
+    /// Exactly this leaf (DER), no matter who signed it (`contract/portal.md` §12.4).
     Exactly(CertificateDer<'static>),
-    /// They are asked, need not have one, and whoever gets [`ClientChain`] with a request decides
+    /// They are asked, need not have one, and the handler that gets [`ClientChain`] with a request decides
     /// (`contract/frontend.md` §1). The handshake proves that they hold its key.
     Asked,
 }

@@ -23,7 +23,7 @@ use tokio::net::{TcpListener, TcpStream};
 const GENEROUS: Duration = Duration::from_secs(60);
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Answers `page`, and takes whoever asks for `/known` as known.
+/// Answers `page`, and takes anyone who asks for `/known` as known.
 #[derive(Debug, Default)]
 struct Site {
     asked: AtomicUsize,

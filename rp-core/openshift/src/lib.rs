@@ -22,6 +22,7 @@ mod operator;
 mod pod;
 mod pool;
 mod provider;
+pub mod pull_secret;
 mod quantity;
 mod reader;
 mod secret;

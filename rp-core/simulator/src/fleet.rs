@@ -13,6 +13,7 @@ use std::time::Duration;
 use rp_base::Timestamp;
 
 use super::installed::{InstalledCluster, NewCluster};
+use super::written::{FleetWrites, WrittenObjects};
 pub use dice::Dice;
 pub use shape::{ClusterShape, DegradedOperator};
 pub use transient_fault::{Episode, Faults, TransientFault};
@@ -48,6 +49,7 @@ pub struct Fleet {
     count: usize,
     locations: Vec<String>,
     faults: Option<Faults>,
+    writes: FleetWrites,
     /// Ages count back from here.
     epoch: Timestamp,
 }
@@ -85,6 +87,8 @@ pub struct Cluster {
     pub rolled: u8,
     /// It came while the region runs.
     pub installed: Option<Arc<InstalledCluster>>,
+    /// What clients wrote into the clusters of its fleet.
+    pub(crate) writes: FleetWrites,
 }
 
 impl Fleet {
@@ -93,7 +97,7 @@ impl Fleet {
         if locations.is_empty() {
             locations = LOCATIONS.iter().take(3).map(|(name, _)| (*name).to_owned()).collect();
         }
-        Self { seed, count, locations, faults: None, epoch }
+        Self { seed, count, locations, faults: None, writes: FleetWrites::default(), epoch }
     }
 
     /// How many clusters.
@@ -166,6 +170,7 @@ impl Fleet {
             seed: self.seed,
             rolled: 100,
             installed: None,
+            writes: self.writes.clone(),
             name,
         })
     }
@@ -209,6 +214,7 @@ impl Cluster {
             seed: number,
             rolled: 0,
             installed: None,
+            writes: FleetWrites::default(),
         }
     }
 
@@ -223,6 +229,25 @@ impl Cluster {
         let octet = |number: usize| u8::try_from(number).ok();
         let (high, low) = (self.index / 254, self.index % 254);
         Some(Ipv4Addr::new(10, octet(64 + high / 256)?, octet(high % 256)?, octet(low + 1)?))
+    }
+
+    /// What clients wrote into it, if anything.
+    pub fn written(&self) -> Option<Arc<WrittenObjects>> {
+        self.installed
+            .as_ref()
+            .map_or_else(|| self.writes.find(self.index), |installed| Some(Arc::clone(&installed.kept)))
+    }
+
+    /// The same, made when there is nothing yet.
+    pub fn open_written(&self) -> Arc<WrittenObjects> {
+        self.installed
+            .as_ref()
+            .map_or_else(|| self.writes.open(self.index), |installed| Arc::clone(&installed.kept))
+    }
+
+    /// Its resource version: milliseconds since 1970, or the version of the last write where that is newer.
+    pub fn version(&self, now: Timestamp) -> u64 {
+        self.written().map_or_else(|| now.millis().unsigned_abs(), |written| written.version(now))
     }
 
     /// Dice for one part of the cluster: the same part always rolls the same.

@@ -3,8 +3,6 @@
 //! The state of such a cluster is a function of the time since its installation began, as with all others; what clients
 //! write into it is kept in memory.
 
-mod written_objects;
-
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,10 +10,9 @@ use std::time::Duration;
 
 use rp_base::{Secret, Timestamp};
 
-pub use written_objects::{Key, WrittenObjects, merge};
-
 use super::fleet::{Cluster, ClusterShape};
 use super::objects::OPERATORS;
+use super::written::WrittenObjects;
 
 /// Its operators roll out in so many parts.
 const PARTS: u8 = 100;
@@ -93,7 +90,7 @@ pub enum InstallStatus {
 #[derive(Debug)]
 pub struct InstalledCluster {
     pub about: NewCluster,
-    pub kept: WrittenObjects,
+    pub kept: Arc<WrittenObjects>,
     gone: AtomicBool,
     /// As fresh as on its first day; what varies over time is filled in by [`InstalledCluster::at`].
     template: Cluster,
@@ -102,12 +99,7 @@ pub struct InstalledCluster {
 impl InstalledCluster {
     /// One whose installation began as it says.
     pub fn new(about: NewCluster) -> Self {
-        Self {
-            template: Cluster::fresh(&about),
-            kept: WrittenObjects::default(),
-            gone: AtomicBool::new(false),
-            about,
-        }
+        Self { template: Cluster::fresh(&about), kept: Arc::default(), gone: AtomicBool::new(false), about }
     }
 
     /// It is removed: views of it that are still open show a cluster that is silent.

@@ -1,8 +1,11 @@
 //! The kinds of objects of a simulated cluster, generated on request.
 
+mod access;
+mod batch;
 mod configuration;
 mod events;
 mod machines;
+mod metrics;
 pub mod nodes;
 mod operators;
 mod plain;
@@ -124,6 +127,7 @@ pub static KINDS: &[Kind] = &[
     plain::NAMESPACES,
     pods::PODS,
     events::EVENTS,
+    events::NEW_EVENTS,
     plain::CONFIGMAPS,
     plain::SECRETS,
     plain::SERVICES,
@@ -150,16 +154,24 @@ pub static KINDS: &[Kind] = &[
     configuration::APISERVERS,
     configuration::STORAGECLASSES,
     configuration::DRIVERS,
+    batch::JOBS,
+    batch::CRONJOBS,
+    access::ROLES,
+    access::ROLEBINDINGS,
+    access::CLUSTERROLES,
+    access::CLUSTERROLEBINDINGS,
     plain::PROJECTS,
     plain::ROUTES,
     plain::USERS,
+    metrics::NODES,
+    metrics::PODS,
 ];
 
 /// Every object of a kind as clients see it: what the cluster has by itself, and what was written into it.
 pub fn all(kind: &Kind, view: &View<'_>) -> Vec<Value> {
     let mut all = (kind.list)(view);
-    if let Some(installed) = &view.cluster.installed {
-        installed.kept.over(&kind.full(), &mut all);
+    if let Some(written) = view.cluster.written() {
+        written.over(&kind.full(), &mut all);
     }
     all
 }
@@ -178,7 +190,7 @@ fn metadata(view: &View<'_>, kind: &str, namespace: Option<&str>, name: &str, la
     let mut metadata = json!({
         "name": name, "uid": dice.uuid(), "labels": labels,
         "creationTimestamp": instant(view.cluster.began(&part)),
-        "resourceVersion": (view.cluster.touched().seconds() % 100_000_000 + i64::try_from(dice.below(100_000)).unwrap_or(0)).to_string(),
+        "resourceVersion": view.cluster.touched().millis().to_string(),
     });
     if let Some(namespace) = namespace {
         metadata["namespace"] = json!(namespace);

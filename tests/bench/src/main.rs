@@ -11,7 +11,6 @@ mod exposition;
 mod fake_api_server;
 mod grants;
 mod latency;
-mod limits;
 mod list;
 mod measure;
 mod monitor;
@@ -161,7 +160,7 @@ enum Helper {
 
 fn main() -> Result<()> {
     let Cli { what, into } = Cli::parse();
-    limits::raise()?;
+    tests_kit::raise_open_files()?;
     tls::install();
     if let Some(document) = &into {
         ensure!(what.is_whole(), "a part of a table cannot take the place of a whole one: measure all of it");

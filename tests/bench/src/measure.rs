@@ -2,7 +2,9 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
+
+pub(crate) use tests_kit::resident;
 
 /// `USER_HZ`: the unit of times in `/proc`, 100 on every Linux that we run on (proc(5)).
 const TICKS_A_SECOND: f64 = 100.0;
@@ -57,14 +59,6 @@ fn parent_and_ticks(stat: &str) -> Option<(u32, u64)> {
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks = fields.get(11..15)?.iter().map(|field| field.parse::<u64>()).sum::<Result<u64, _>>().ok()?;
     Some((fields.get(1)?.parse().ok()?, ticks))
-}
-
-/// Resident memory of a process, bytes.
-pub(crate) fn resident(pid: u32) -> Result<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
-    let kib = line.trim().trim_end_matches("kB").trim().parse::<u64>()?;
-    Ok(kib * 1024)
 }
 
 /// Microseconds since the epoch: times of two processes are compared.

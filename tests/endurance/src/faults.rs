@@ -4,16 +4,14 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use tests_kit::{GENEROUS, until};
+use tests_kit::{Dice, GENEROUS, until};
 
-use crate::dice::Dice;
+use crate::part::Role;
 use crate::relay::Network;
 use crate::report::progress;
 use crate::site::Site;
-use crate::windows::FaultWindows;
+use crate::windows::{Dependency, Disturbance, FaultWindows, GRACE};
 
-/// After a recovery: for what was under way, and for caches that follow the store.
-const SETTLES: Duration = Duration::from_secs(5);
 /// What a slow network adds to each piece of bytes, each way.
 const SLOW: Duration = Duration::from_millis(40);
 /// The share of the time, in percent, in which processes are killed. After it each has one life, over which it is measured.
@@ -117,6 +115,7 @@ pub(crate) async fn run(
     began: Instant,
 ) -> Result<FaultSummary> {
     let mut summary = FaultSummary::default();
+    let roles: Vec<Role> = site.parts.iter().map(|part| part.role).collect();
     for each in planned {
         tokio::time::sleep_until((began + each.at).into()).await;
         progress(format_args!(
@@ -125,18 +124,35 @@ pub(crate) async fn run(
             each.fault,
             each.lasts
         ));
-        windows.open();
+        windows.open(disturbance(each.fault, &roles));
         begin(site, each.fault).await.with_context(|| each.fault.to_string())?;
         tokio::time::sleep(each.lasts).await;
         end(site, each.fault).await.with_context(|| format!("the end of: {}", each.fault))?;
         let ended = Instant::now();
         site.ready().await.with_context(|| format!("after: {}", each.fault))?;
         summary.slowest_recovery = summary.slowest_recovery.max(ended.elapsed());
-        tokio::time::sleep(SETTLES).await;
         windows.close();
+        // The next fault begins after the grace of this one.
+        tokio::time::sleep(GRACE).await;
         summary.faults += 1;
     }
     Ok(summary)
+}
+
+/// What a fault does to others; `roles` are those of the processes, by their numbers.
+fn disturbance(fault: Fault, roles: &[Role]) -> Disturbance {
+    let (of, breaks) = match fault {
+        Fault::Kill(part) | Fault::Freeze(part) => match roles.get(part) {
+            Some(Role::Portal) | None => (Dependency::Portals, true),
+            Some(Role::Provider) => (Dependency::Providers, true),
+            Some(Role::Monitor) => (Dependency::Monitors, true),
+        },
+        Fault::StopStore | Fault::FreezeStore | Fault::CutStore(_) => (Dependency::Store, true),
+        Fault::SlowStore(_) => (Dependency::Store, false),
+        Fault::CutCluster => (Dependency::Cluster, true),
+        Fault::SlowCluster => (Dependency::Cluster, false),
+    };
+    Disturbance { of, breaks }
 }
 
 async fn begin(site: &Site, fault: Fault) -> Result<()> {
@@ -200,13 +216,24 @@ mod tests {
         }
         assert!(planned.iter().any(|each| matches!(each.fault, Fault::Kill(_))));
         for pair in planned.windows(2) {
-            assert!(pair[0].at + pair[0].lasts + SETTLES < pair[1].at, "{pair:?}");
+            assert!(pair[0].at + pair[0].lasts + GRACE < pair[1].at, "{pair:?}");
         }
         for each in &planned {
             let kills = matches!(each.fault, Fault::Kill(_));
             assert!(!kills || each.at < HOUR * KILLS_UNTIL / 100, "{each:?}");
             assert!(each.at + each.lasts <= HOUR * FAULTS_UNTIL / 100, "{each:?}");
         }
+    }
+
+    #[test]
+    fn a_fault_disturbs_the_role_of_its_process_and_slowness_breaks_nothing() {
+        let roles = [Role::Portal, Role::Provider, Role::Monitor];
+        let told = |fault| disturbance(fault, &roles);
+        assert_eq!(told(Fault::Kill(0)), Disturbance { of: Dependency::Portals, breaks: true });
+        assert_eq!(told(Fault::Freeze(1)), Disturbance { of: Dependency::Providers, breaks: true });
+        assert_eq!(told(Fault::Kill(2)), Disturbance { of: Dependency::Monitors, breaks: true });
+        assert_eq!(told(Fault::CutStore(0)), Disturbance { of: Dependency::Store, breaks: true });
+        assert_eq!(told(Fault::SlowCluster), Disturbance { of: Dependency::Cluster, breaks: false });
     }
 
     #[test]

@@ -10,6 +10,8 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::environment::Environment;
+use crate::excuses::effect;
+use crate::windows::{Dependency, FaultWindows};
 
 /// Texts of unexpected failures that are kept.
 const KEPT_TEXTS: usize = 5;
@@ -43,7 +45,10 @@ pub(crate) trait Workload: Send + Sync + 'static {
         Duration::from_secs(150)
     }
 
-    /// One attempt. An error is a failure, which is expected only when a fault lasted at any time during the attempt.
+    /// What an attempt needs besides the store: only a fault of one of these excuses its failure.
+    fn dependencies(&self) -> &'static [Dependency];
+
+    /// One attempt. An error is a failure; [`effect`] tells which of them a fault may cause.
     async fn attempt(&self, environment: &Environment, turn: Turn) -> Result<()>;
 }
 
@@ -52,7 +57,7 @@ pub(crate) trait Workload: Send + Sync + 'static {
 pub(crate) struct Tally {
     pub(crate) attempts: u64,
     pub(crate) successes: u64,
-    /// Failures while something was broken on purpose.
+    /// Failures that a fault of that time may cause.
     pub(crate) during_faults: u64,
     /// All other failures.
     pub(crate) unexpected: u64,
@@ -61,11 +66,11 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    fn count(&mut self, result: Result<()>, broken: bool) {
+    fn count(&mut self, result: Result<()>, excused: impl Fn(&anyhow::Error) -> bool) {
         self.attempts += 1;
         match result {
             Ok(()) => self.successes += 1,
-            Err(_) if broken => self.during_faults += 1,
+            Err(error) if excused(&error) => self.during_faults += 1,
             Err(error) => {
                 self.unexpected += 1;
                 if self.texts.len() < KEPT_TEXTS {
@@ -117,6 +122,16 @@ impl Load {
     }
 }
 
+/// Whether a failure at this instant comes of a fault.
+pub(crate) fn is_excused(
+    error: &anyhow::Error,
+    windows: &FaultWindows,
+    dependencies: &[Dependency],
+    at: Instant,
+) -> bool {
+    effect(error).is_some_and(|effect| windows.excuse(effect, dependencies, at))
+}
+
 async fn work(
     environment: Arc<Environment>,
     workload: Arc<dyn Workload>,
@@ -126,12 +141,12 @@ async fn work(
 ) {
     let mut number = 0;
     while !*stopped.borrow() {
-        let (began, limit) = (Instant::now(), workload.limit());
+        let limit = workload.limit();
         let attempt = workload.attempt(&environment, Turn { worker, number });
         let ended = tokio::time::timeout(limit, attempt).await;
         let result = ended.unwrap_or_else(|_| Err(anyhow!("not done after {} s", limit.as_secs())));
-        let broken = environment.windows.touches(began, Instant::now());
-        tally.lock().count(result, broken);
+        let (windows, now) = (&environment.windows, Instant::now());
+        tally.lock().count(result, |error| is_excused(error, windows, workload.dependencies(), now));
         number += 1;
         let _ = tokio::time::timeout(workload.pause(), stopped.wait_for(|stop| *stop)).await;
     }
@@ -139,18 +154,37 @@ async fn work(
 
 #[cfg(test)]
 mod tests {
+    use tests_kit::StatusError;
+
+    use crate::windows::Disturbance;
+
     use super::*;
 
     #[test]
-    fn failures_are_counted_by_whether_something_was_broken_and_the_first_texts_stay() {
+    fn failures_are_counted_by_whether_a_fault_causes_them_and_the_first_texts_stay() {
         let mut tally = Tally::default();
-        tally.count(Ok(()), false);
-        tally.count(Err(anyhow!("refused")), true);
+        tally.count(Ok(()), |_| false);
+        tally.count(Err(anyhow!("refused")), |_| true);
         for n in 0..7 {
-            tally.count(Err(anyhow!("failure {n}").context("why")), false);
+            tally.count(Err(anyhow!("failure {n}").context("why")), |_| false);
         }
         assert_eq!((tally.attempts, tally.successes, tally.during_faults, tally.unexpected), (9, 1, 1, 7));
         assert_eq!(tally.texts.len(), KEPT_TEXTS);
         assert_eq!(tally.texts[0], "why: failure 0");
+    }
+
+    #[test]
+    fn during_a_fault_a_500_a_401_and_a_wrong_body_are_failures_all_the_same() {
+        let windows = FaultWindows::default();
+        windows.open(Disturbance { of: Dependency::Store, breaks: true });
+        let status = |status| anyhow::Error::from(StatusError { status, text: String::new() });
+        let excused =
+            |error: &anyhow::Error| is_excused(error, &windows, &[Dependency::Portals], Instant::now());
+        assert!(excused(&status(503)));
+        let mut tally = Tally::default();
+        for error in [status(500), status(401), anyhow!("the pod is not the one that was asked for")] {
+            tally.count(Err(error), excused);
+        }
+        assert_eq!((tally.during_faults, tally.unexpected), (0, 3));
     }
 }

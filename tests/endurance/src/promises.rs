@@ -7,13 +7,13 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use parking_lot::Mutex;
 use serde_json::Value;
-use tests_kit::{Session, binary};
+use tests_kit::{Answer, Session, binary};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Command;
 
 use crate::environment::Environment;
 use crate::part::{Part, Role};
-use crate::workloads::puts::Caller;
+use crate::workloads::puts::{Caller, has_what_was_put};
 
 /// For reading the whole audit log once.
 const WHOLE_LOG: Duration = Duration::from_secs(3600);
@@ -31,8 +31,9 @@ pub(crate) enum Promise {
     Entry { request_id: String },
     /// A session was signed out: its cookie opens nothing any more.
     SignedOut { cookie: String },
-    /// An operation was accepted: it has come to its end. The path of its status.
-    Operation { path: String },
+    /// An operation was accepted: it has come to its end in this state. The path of its status; of a PUT also what was
+    /// sent, which its result must have.
+    Operation { path: String, status: &'static str, put: Option<Value> },
     /// The deletion of a cluster was accepted: it is gone, and so is what it had in Azure. The path of the cluster.
     Deleted { path: String, number: u64 },
 }
@@ -115,10 +116,13 @@ async fn holds(environment: &Environment, caller: &Caller, promise: &Promise) ->
                 );
             }
         }
-        Promise::Operation { path } => {
-            let operation = caller.get(0, path).await?.ok()?.json()?;
-            let ended = operation["endTime"].is_string();
-            ensure!(ended, "operation {path} has not ended: {}", operation["status"]);
+        Promise::Operation { path, status, put } => {
+            let operation = caller.get(0, path).await?.ok().with_context(|| path.clone())?.json()?;
+            ended(&operation, status).with_context(|| format!("operation {path}"))?;
+            // The same path but for the kind (`contract/frontend.md` §6.5).
+            let result = caller.get(0, &path.replacen("/operationsstatus/", "/operationresults/", 1)).await?;
+            resulted(&result, status, put.as_ref())
+                .with_context(|| format!("the result of operation {path}"))?;
         }
         Promise::Deleted { path, number } => {
             let status = caller.get(0, path).await?.status;
@@ -130,6 +134,29 @@ async fn holds(environment: &Environment, caller: &Caller, promise: &Promise) ->
         Promise::Entry { .. } => {}
     }
     Ok(())
+}
+
+/// Fails unless the status of an operation says that it ended so (`contract/frontend.md` §6.5).
+fn ended(operation: &Value, status: &str) -> Result<()> {
+    ensure!(operation["endTime"].is_string(), "it has not ended: {operation}");
+    ensure!(operation["status"] == status, "it did not end as {status}: {operation}");
+    let explained = operation["error"]["code"].as_str().is_some_and(|code| !code.is_empty());
+    ensure!(explained == (status == "Failed"), "only a failure has an error: {operation}");
+    Ok(())
+}
+
+/// Fails unless the result of an operation is the cluster as it was PUT, in the state that the operation ended in, or
+/// nothing after a deletion.
+fn resulted(result: &Answer, status: &str, put: Option<&Value>) -> Result<()> {
+    let Some(put) = put else {
+        ensure!(result.status == 204, "the deleted cluster is answered: {result:?}");
+        return Ok(());
+    };
+    ensure!(result.status == 200, "{result:?}");
+    let document = result.json()?;
+    let state = &document["properties"]["provisioningState"];
+    ensure!(state == status, "the cluster is in state {state}");
+    has_what_was_put(&document, put)
 }
 
 /// The request ids without a start entry in the whole log, as `aro audit dump` prints it.
@@ -190,4 +217,41 @@ async fn audit(environment: &Environment, part: &Part, words: &[String]) -> Resu
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(!output.stdout.is_empty(), "aro audit {}: {}: {said}", words.join(" "), output.status);
     Ok(String::from_utf8(output.stdout)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderMap;
+    use serde_json::json;
+    use tests_kit::cluster_body;
+
+    use super::*;
+
+    #[test]
+    fn an_operation_that_ended_otherwise_or_not_at_all_is_a_broken_promise() {
+        let end = "2026-11-23T00:00:00Z";
+        let failed = json!({"status": "Failed", "endTime": end, "error": {"code": "DeploymentFailed"}});
+        ended(&failed, "Failed").unwrap();
+        ended(&json!({"status": "Succeeded", "endTime": end}), "Succeeded").unwrap();
+        assert!(ended(&failed, "Succeeded").is_err(), "another state");
+        assert!(ended(&json!({"status": "Failed", "endTime": end}), "Failed").is_err(), "no error");
+        assert!(ended(&json!({"status": "Creating"}), "Failed").is_err(), "it runs");
+    }
+
+    #[test]
+    fn a_result_without_what_was_put_is_a_broken_promise() {
+        let answer =
+            |status, body: &Value| Answer { status, headers: HeaderMap::new(), text: body.to_string() };
+        let mut put = cluster_body("sub", 1);
+        put["properties"]["clusterProfile"]["version"] = json!("4.17.27");
+        let mut document = put.clone();
+        document["properties"]["provisioningState"] = json!("Failed");
+        resulted(&answer(200, &document), "Failed", Some(&put)).unwrap();
+        assert!(resulted(&answer(202, &document), "Failed", Some(&put)).is_err(), "it runs");
+        assert!(resulted(&answer(200, &put), "Failed", Some(&put)).is_err(), "no state");
+        document["tags"] = json!({});
+        assert!(resulted(&answer(200, &document), "Failed", Some(&put)).is_err(), "other tags");
+        resulted(&answer(204, &Value::Null), "Succeeded", None).unwrap();
+        assert!(resulted(&answer(200, &document), "Succeeded", None).is_err(), "it is there");
+    }
 }

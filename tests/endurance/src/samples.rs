@@ -17,7 +17,7 @@ const EVERY: Duration = Duration::from_secs(10);
 /// For counting a collection while the store may be frozen.
 const COUNTING: Duration = Duration::from_secs(8);
 /// Bytes of a MiB.
-pub(crate) const MIB: f64 = 1_048_576.0;
+const MIB: f64 = 1_048_576.0;
 
 /// Bounds of growth in an hour, at the slope of the second half.
 const MEMORY_AN_HOUR: f64 = 16.0;
@@ -140,7 +140,7 @@ impl Samples {
                 report.stated(format_args!("{name}: {what}, for too short a time for a slope"), last);
                 continue;
             };
-            let share = if *measure == Measure::Memory { line.mean * MEMORY_SHARE } else { 0.0 };
+            let share = if *measure == Measure::Memory { (line.mean * MEMORY_SHARE).round() } else { 0.0 };
             let what = format!("{name}: growth of {what} (mean {})", number(line.mean));
             report.most(what, line.an_hour, bound.max(share), unit);
         }
@@ -180,10 +180,7 @@ pub(crate) async fn measured(part: &Part) -> Vec<(Measure, f64)> {
 
 /// Resident memory, MiB.
 pub(crate) fn resident(pid: u32) -> Result<f64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
-    let kib: f64 = line.trim().trim_end_matches("kB").trim().parse()?;
-    Ok(kib * 1024.0 / MIB)
+    Ok(float(tests_kit::resident(pid)?) / MIB)
 }
 
 /// Open descriptors.

@@ -1,76 +1,27 @@
 //! The settings files of a replica's processes.
 
-use tests_kit::BALANCER;
+use tests_kit::{PortalSettings, process_settings};
+use tests_stand_ins::azure;
 
 /// From one look of the monitors at a cluster to the next, seconds.
 pub(crate) const LOOK_EVERY: u64 = 10;
-/// The resource provider's own subscription.
-pub(crate) const OWN_SUBSCRIPTION: &str = "00000000-0000-4000-8000-0000000000a0";
-/// The directory of that subscription.
-pub(crate) const OWN_TENANT: &str = "00000000-0000-4000-8000-0000000000b0";
 /// The common name of ARM's certificate.
 pub(crate) const ARM: &str = "arm.test";
 /// The common name of the certificate of administrators' tools.
 pub(crate) const ADMIN: &str = "admin.test";
 
-/// Store, keys, audit and admin listener, which every process has. `replica` is its number.
-pub(crate) fn common(name: &str, replica: usize, admin: u16) -> String {
-    format!(
-        r#"[store]
-kind = "postgres"
-url_file = "database-{replica}"
-[keys]
-keyring_file = "{name}.keyring.json"
-[audit]
-checkpoint_key_file = "{name}.p8"
-spool_file = "{name}.spool"
-[imports]
-allow = ["127.0.0.0/8"]
-[private_link]
+/// A cluster's API is at a port where nobody listens: clusters of the resource provider are never finished.
+const PRIVATE_LINK: &str = r#"[private_link]
 way = "connect"
 address = "127.0.0.1:1"
 ca_file = "arm-ca.pem"
 client_cert_file = "server.crt"
 client_key_file = "server.key"
-[listen]
-admin = "127.0.0.1:{admin}"
-"#
-    )
-}
+"#;
 
-/// Portal and API proxy, after [`common`], whose last section goes on here. One person, from one address, asks for what
-/// many would: rates have stories of their own.
-pub(crate) fn portal(name: &str, balancer: u16, listen: u16, ssh: u16, issuer: &str) -> String {
-    format!(
-        r#"portal = "127.0.0.1:{listen}"
-control = "{name}.sock"
-proxy_protocol_from = ["{BALANCER}/32"]
-[portal]
-url = "https://localhost:{balancer}"
-[proxy]
-url = "https://127.0.0.1:{balancer}"
-[tls]
-cert_file = "server.crt"
-key_file = "server.key"
-ca_file = "ca.pem"
-[oidc]
-issuer = "{issuer}"
-client_id = "aro"
-client_secret_file = "client-secret"
-scopes = ["openid", "profile", "groups"]
-ca_file = "ca.pem"
-[ssh]
-listen = "127.0.0.1:{ssh}"
-connections_per_minute = 0
-[terminal]
+/// One person, from one address, asks for what many would: rates have stories of their own.
+const NO_RATES: &str = r#"[terminal]
 grace = "2s"
-[elevation]
-self_service = ["team-sre"]
-[roles]
-sre = ["team-sre"]
-elevated = ["team-sre"]
-admin = ["team-admin"]
-auditor = ["team-auditor"]
 [access]
 max_streams = 100000
 max_grants = 10000
@@ -82,13 +33,21 @@ renewals_per_minute = 0
 misses_per_minute = 0
 streams_per_minute = 0
 cluster_requests_per_second = 0
-"#
-    )
+"#;
+
+/// Store, keys, audit and admin listener, which every process has. `replica` is its number.
+pub(crate) fn common(name: &str, replica: usize, admin: u16) -> String {
+    format!("{PRIVATE_LINK}{}", process_settings(name, &format!("database-{replica}"), "", admin))
 }
 
-/// The resource provider, after [`common`]. `azure`: further lines of `[azure]`; `principal`: the object id of its
-/// application. Leases are short, so that the other process goes on soon.
-pub(crate) fn provider(listen: u16, azure: &str, principal: &str) -> String {
+/// Portal and API proxy, after [`common`], whose last section goes on here.
+pub(crate) fn portal(name: &str, balancer: u16, web: u16, ssh: u16, issuer: &str) -> String {
+    let ssh_lines = "connections_per_minute = 0\n";
+    format!("{}{NO_RATES}", PortalSettings { name, balancer, web, ssh, issuer, ssh_lines }.toml())
+}
+
+/// The resource provider, after [`common`]. `azure`: further lines of `[azure]`.
+pub(crate) fn provider(listen: u16, azure: &str) -> String {
     format!(
         r#"[azure]
 region = "eastus"
@@ -103,19 +62,8 @@ arm_ca_file = "arm-ca.pem"
 arm_common_name = "{ARM}"
 admin_ca_file = "admin-ca.pem"
 admin_common_name = "{ADMIN}"
-subscription = "{OWN_SUBSCRIPTION}"
-tenant = "{OWN_TENANT}"
-group = "rp-eastus"
-gateway = false
-service_principal = "{principal}"
-[backend]
-lease = "8s"
-heartbeat = "2s"
-poll = "1s"
-retry = "200ms"
-retry_most = "2s"
-dequeues = 1000
-"#
+{}"#,
+        azure::provider_settings()
     )
 }
 

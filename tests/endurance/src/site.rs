@@ -7,9 +7,8 @@ use tests_kit::{
     Authority, ControlPlane, Folder, GENEROUS, Haproxy, Postgres, Provider, Session, free_port, sign_in,
     until,
 };
+use tests_stand_ins::{Azure, SshMachine};
 
-use crate::azure::Azure;
-use crate::machine::Machine;
 use crate::part::{Part, Role};
 use crate::relay::Relay;
 use crate::settings;
@@ -20,6 +19,10 @@ const ALICE: &str = "alice@example.test";
 const SECRET: &str = "a client secret of at least thirty-two characters";
 /// Name of the imported cluster, which is also the id of its documents.
 pub(crate) const CLUSTER: &str = "real";
+/// The name of its machine.
+pub(crate) const MACHINE: &str = "node-0";
+/// Pairs of subnets for clusters that are made and removed: so many at once.
+pub(crate) const SLOTS: usize = 2;
 /// Where tunnels lead.
 pub(crate) const DESTINATION: &str = "talk.harbor.test:9";
 const REPLICAS: usize = 2;
@@ -47,7 +50,7 @@ pub(crate) struct Site {
     pub(crate) admin: Authority,
     haproxy: Haproxy,
     plane: ControlPlane,
-    machine: Machine,
+    machine: SshMachine,
     tunnel_target: TunnelTarget,
     _provider: Provider,
 }
@@ -75,7 +78,7 @@ impl Site {
         let plane = ControlPlane::start().await?;
         let cluster_port = plane.url().rsplit_once(':').context("a port")?.1.parse::<u16>()?;
         let to_cluster = Relay::start(cluster_port).await?;
-        let azure = Azure::start(&folder).await?;
+        let azure = Azure::start(&folder, SLOTS).await?;
         let balancer = free_port()?;
         let url = format!("https://localhost:{balancer}");
         let provider = Provider::start(&folder, &sign_in_provider(&url, free_port()?)).await?;
@@ -99,7 +102,7 @@ impl Site {
             admin,
             haproxy,
             plane,
-            machine: Machine::start().await?,
+            machine: SshMachine::start().await?,
             tunnel_target: TunnelTarget::start().await?,
             _provider: provider,
         };
@@ -150,7 +153,7 @@ impl Site {
             "name": CLUSTER,
             "kubeconfig": kubeconfig.replace(&self.plane.url(), &through),
             "as_groups": ["system:masters"],
-            "ssh": self.machine.import(),
+            "ssh": self.machine.import(MACHINE),
             "tunnel": { "destinations": [format!("{DESTINATION}={}", self.tunnel_target.address)] },
         });
         self.import_body(alice, &body).await
@@ -197,7 +200,7 @@ async fn start_parts(folder: &Folder, balancer: u16, issuer: &str, azure: &Azure
                 Role::Portal => {
                     settings::portal(&part.name, balancer, part.ports.web, part.ports.ssh, issuer)
                 }
-                Role::Provider => settings::provider(part.ports.web, &azure.settings(), &Azure::principal()),
+                Role::Provider => settings::provider(part.ports.web, &azure.settings()),
                 Role::Monitor => settings::monitor(),
             };
             part.configure(&format!("{}{own}", settings::common(&part.name, replica, part.ports.admin)))?;

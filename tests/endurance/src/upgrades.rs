@@ -99,14 +99,15 @@ pub(crate) async fn run(environment: &Environment, count: u64, report: &mut Repo
         addresses: portals.iter().map(|portal| ([127, 0, 0, 1], portal.ports.web).into()).collect(),
     });
     let warm = WARM.min(count);
-    aborted(&clients, warm).await?;
+    let warm_failures = aborted(&clients, warm).await?;
     let before = settled(environment, &portals).await?;
     let began = Instant::now();
     let failures = aborted(&clients, count).await?;
     let seconds = began.elapsed().as_secs_f64();
     let after = settled(environment, &portals).await?;
     report.stated("aborted upgrades", format!("{count}, in {} s", number(seconds)));
-    report.none("aborted upgrades that were not answered as they should be", failures.count, &failures.texts);
+    warm_failures.tell("warm-up: aborted upgrades that were not answered as they should be", report);
+    failures.tell("aborted upgrades that were not answered as they should be", report);
     for ((portal, before), after) in portals.iter().zip(before).zip(after) {
         portal.lives()?;
         let name = &portal.name;
@@ -124,6 +125,13 @@ struct Failures {
     count: u64,
     /// Of the first.
     texts: Vec<String>,
+}
+
+impl Failures {
+    /// Any of them breaks the run.
+    fn tell(&self, what: &str, report: &mut Report) {
+        report.none(what, self.count, &self.texts);
+    }
 }
 
 /// That many clients, some at once.
@@ -232,6 +240,15 @@ async fn settled(environment: &Environment, portals: &[&Part]) -> Result<Vec<(f6
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_failure_of_the_warm_up_breaks_the_run() {
+        let mut report = Report::new(crate::report::PLACE, "Hours").unwrap();
+        Failures::default().tell("warm-up", &mut report);
+        assert!(report.missed().is_empty());
+        Failures { count: 1, texts: vec!["no answer".to_owned()] }.tell("warm-up", &mut report);
+        assert_eq!(report.missed(), ["warm-up: 1: no answer"]);
+    }
 
     #[test]
     fn every_way_to_leave_comes_equally_often_and_few_are_polite() {

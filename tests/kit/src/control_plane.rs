@@ -166,7 +166,7 @@ impl ControlPlane {
     /// It cannot be written.
     pub fn admin_kubeconfig(&self) -> Result<PathBuf> {
         let user = json!({ "token": ADMIN_TOKEN });
-        self.folder.write("admin.kubeconfig", kubeconfig(&self.url(), self.authority.pem(), &user))
+        self.folder.replace("admin.kubeconfig", kubeconfig(&self.url(), self.authority.pem(), &user))
     }
 
     /// A kubeconfig with a fresh client certificate for that user and those groups.
@@ -176,7 +176,7 @@ impl ControlPlane {
     pub fn user_kubeconfig(&self, user: &str, groups: &[&str]) -> Result<PathBuf> {
         let pair = self.authority.client(user, groups)?;
         let file = format!("{}.kubeconfig", user.replace(|c: char| !c.is_ascii_alphanumeric(), "-"));
-        self.folder.write(&file, kubeconfig(&self.url(), self.authority.pem(), &certificate_user(&pair)))
+        self.folder.replace(&file, kubeconfig(&self.url(), self.authority.pem(), &certificate_user(&pair)))
     }
 
     /// A kubeconfig of `system:aro-sre`: reads, and may impersonate itself with the extras that name a

@@ -80,6 +80,19 @@ impl Folder {
         &self.0.path
     }
 
+    /// Writes a file that others may be reading at this moment: they see the old one or the new one, never half of it.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn replace(&self, name: &str, content: impl AsRef<[u8]>) -> Result<PathBuf> {
+        use std::sync::atomic::{AtomicU64, Ordering};
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let new = self.write(&format!("{name}.{}.new", NEXT.fetch_add(1, Ordering::Relaxed)), content)?;
+        let path = self.path().join(name);
+        std::fs::rename(&new, &path).with_context(|| format!("{} cannot be written", path.display()))?;
+        Ok(path)
+    }
+
     /// Writes a file into it, readable by us only.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! A client of the portal with a session's cookie, as a script would be.
 
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +29,22 @@ pub struct Answer {
     pub text: String,
 }
 
+/// An answer with another status than the one that was wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatusError {
+    pub status: u16,
+    /// The body.
+    pub text: String,
+}
+
+impl fmt::Display for StatusError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "status {}: {}", self.status, self.text)
+    }
+}
+
+impl std::error::Error for StatusError {}
+
 impl Answer {
     /// The body as JSON.
     ///
@@ -40,10 +57,14 @@ impl Answer {
     /// The answer itself when its status is 2xx.
     ///
     /// # Errors
-    /// It is not; with the body.
+    /// It is not: a [`StatusError`].
     pub fn ok(self) -> Result<Self> {
-        ensure!((200..300).contains(&self.status), "status {}: {}", self.status, self.text);
-        Ok(self)
+        if (200..300).contains(&self.status) { Ok(self) } else { Err(self.unwanted().into()) }
+    }
+
+    /// The error of an answer whose status is not the one that was wanted.
+    pub fn unwanted(self) -> StatusError {
+        StatusError { status: self.status, text: self.text }
     }
 
     /// A header as text, empty when there is none.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, Result, bail};
 use reqwest::{Client, Response, Url, header};
 
-use crate::Session;
 use crate::session::http_client;
+use crate::{Session, StatusError};
 
 /// More steps than any sign-in takes.
 const MOST_STEPS: usize = 16;
@@ -14,7 +14,7 @@ const MOST_STEPS: usize = 16;
 /// Signs in at a portal as a browser would and gives the session.
 ///
 /// # Errors
-/// A step is refused; with where it was and what was answered.
+/// A step is refused: a [`StatusError`], with where it was and what was answered.
 pub async fn sign_in(ca_pem: &str, portal: &str, login: &str, password: &str) -> Result<Session> {
     // A new connection for each step: behind a balancer each meets another replica.
     let http = http_client(ca_pem)?.pool_max_idle_per_host(0).build()?;
@@ -105,11 +105,11 @@ async fn next(url: &Url, response: Response) -> Result<Url> {
     if let Some(location) = location {
         return Ok(url.join(location)?);
     }
-    let status = response.status();
+    let status = response.status().as_u16();
     let mut place = url.clone();
     place.set_query(None);
     let text = response.text().await?;
-    bail!("{place} answered {status}: {text}")
+    Err(StatusError { status, text }).with_context(|| format!("{place} answered"))
 }
 
 fn origin(url: &Url) -> String {

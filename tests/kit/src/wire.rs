@@ -1,9 +1,10 @@
 //! Bytes over TLS, for requests that no HTTP client would send.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, anyhow};
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -14,6 +15,30 @@ use crate::session::tls_client;
 
 const LIMIT: Duration = Duration::from_secs(30);
 const MOST: usize = 4 * 1024 * 1024;
+
+/// A connection that ended, or stayed silent, before what was waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WireError {
+    /// The status of the answer that came first; 0: no answer of HTTP came.
+    pub status: u16,
+    /// The other side ended the connection; else nothing more came in time.
+    pub ended: bool,
+}
+
+impl WireError {
+    /// Of a connection that the other side ended after this text.
+    pub fn ended(received: &str) -> Self {
+        Self { status: status(received), ended: true }
+    }
+}
+
+impl fmt::Display for WireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.ended { "it ended" } else { "it did not come" })
+    }
+}
+
+impl std::error::Error for WireError {}
 
 /// A TLS connection that speaks HTTP/1.1, or whatever is sent on it.
 #[derive(Debug)]
@@ -107,21 +132,25 @@ impl Wire {
     /// Reads until what came contains a text.
     ///
     /// # Errors
-    /// It does not come within 30 seconds, or the connection ends.
+    /// It does not come within 30 seconds, or the connection ends: a [`WireError`].
     pub async fn says(&mut self, text: &str) -> Result<()> {
         let wanted = async {
             while !self.buffer.windows(text.len()).any(|window| window == text.as_bytes()) {
                 if self.more().await? == 0 {
-                    bail!("it ended");
+                    return Ok(false);
                 }
             }
-            Ok(())
+            anyhow::Ok(true)
         };
         let read = tokio::time::timeout(LIMIT, wanted).await;
-        let read = read.map_err(|_| anyhow!("it did not come")).and_then(|read| read);
-        read.with_context(|| {
-            format!("waiting for {text:?}; so far: {}", String::from_utf8_lossy(&self.buffer))
-        })
+        let so_far = String::from_utf8_lossy(&self.buffer);
+        let told: anyhow::Error = match read {
+            Ok(Ok(true)) => return Ok(()),
+            Ok(Ok(false)) => WireError::ended(&so_far).into(),
+            Ok(Err(error)) => error,
+            Err(_) => WireError { status: status(&so_far), ended: false }.into(),
+        };
+        Err(told.context(format!("waiting for {text:?}; so far: {so_far}")))
     }
 
     /// Waits until the other side closes, or ends a chunked answer as a cut watch does after its last event; gives

@@ -85,7 +85,7 @@ const settings = {
   pkce: { required: () => true },
   findAccount,
   loadExistingGrant,
-  // The library drops offline_access unless the client asks for a consent page: give a token to whoever may use one.
+  // The library drops offline_access unless the client asks for a consent page: give a token to anyone who may use one.
   issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed('refresh_token'),
   interactions: { policy, url: (_ctx, interaction) => `/interaction/${interaction.uid}` },
   // The library refuses addresses of this machine; tests have no others.
@@ -167,7 +167,7 @@ async function interact(req, res) {
   return finish({ login: { accountId: login } });
 }
 
-/** The list of groups that does not fit into a token, for whoever has an access token. */
+/** The list of groups that does not fit into a token, for anyone who has an access token. */
 function listGroups(req, res) {
   const known = req.headers.authorization?.startsWith('Bearer ');
   res.writeHead(known ? 200 : 401, { 'content-type': 'application/json' });

@@ -103,8 +103,12 @@ async fn a_data_source_makes_its_calls() -> Result<()> {
     let entry = tests_kit::until("the question is in the trail", tests_kit::GENEROUS, || async {
         let entries = trail.audit("2026-11-21T10").await.unwrap_or_default();
         let entries = if entries.is_empty() { trail.audit("query_range").await? } else { entries };
-        let ours =
-            entries.into_iter().find(|entry| entry["resource"] == "query_range" && !entry["grant"].is_null());
+        // Other stories ask for other ranges meanwhile.
+        let ours = entries.into_iter().find(|entry| {
+            entry["resource"] == "query_range"
+                && !entry["grant"].is_null()
+                && entry["command"].to_string().contains("step=15")
+        });
         ours.context("no entry yet")
     })
     .await?;
@@ -114,7 +118,7 @@ async fn a_data_source_makes_its_calls() -> Result<()> {
     );
     ensure!(entry["bytes_out"].as_u64().is_some_and(|bytes| bytes > 0), "{entry}");
     let told = entry["command"].to_string();
-    ensure!(told.contains("step=15") && told.contains("series="), "{told}");
+    ensure!(told.contains("series="), "{told}");
     Ok(())
 }
 

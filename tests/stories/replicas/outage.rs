@@ -37,6 +37,12 @@ impl OpenAccess {
         self.proxy.get(&format!("{}/api/v1/namespaces/default/pods/web{path}", self.path)).await
     }
 
+    /// The first one is audited durably before its first byte. While seven programs of a world start on a busy machine, a
+    /// connection to the database may take longer than a call waits for one; then it is refused, and asked for again.
+    async fn first_watch(&self, world: &Replicas) -> Result<Wire> {
+        until("the first watch is open", GENEROUS, || self.watch(world)).await
+    }
+
     async fn watch(&self, world: &Replicas) -> Result<Wire> {
         let replica = world.replicas.first().context("a replica")?;
         let mut wire = Wire::connect(&replica.proxy_url, world.authority.pem()).await?;
@@ -57,7 +63,7 @@ async fn a_paused_store_is_trusted_for_five_seconds_and_streams_for_fifteen() ->
     let resource = world.cluster(&alice).await?;
     let here = OpenAccess::open(&world, &alice, &resource).await?;
     here.get("").await?.ok()?;
-    let mut watch = here.watch(&world).await?;
+    let mut watch = here.first_watch(&world).await?;
     world.postgres.pause()?;
     let paused = Instant::now();
     here.get("").await?.ok()?;

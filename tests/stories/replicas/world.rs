@@ -7,8 +7,8 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use tests_kit::{
-    Authority, BALANCER, ControlPlane, Folder, GENEROUS, Haproxy, Postgres, Process, Provider, Session,
-    binary, earlier_binary, free_port, sign_in, until,
+    Authority, ControlPlane, Folder, GENEROUS, Haproxy, PortalSettings, Postgres, Process, Provider, Session,
+    binary, earlier_binary, free_port, process_settings, sign_in, until,
 };
 
 use crate::serve::served::{SECRET, password, provider_config, secret_client, write_server};
@@ -188,49 +188,8 @@ fn serve(folder: &Folder, name: &str) -> Result<Process> {
 }
 
 fn settings(name: &str, ports: [u16; 4], issuer: &str, outage: &str, more: &str) -> String {
-    let [port, own, admin, ssh] = ports;
-    format!(
-        r#"
-[listen]
-portal = "127.0.0.1:{own}"
-admin = "127.0.0.1:{admin}"
-control = "{name}.sock"
-proxy_protocol_from = ["{BALANCER}/32"]
-[portal]
-url = "https://localhost:{port}"
-[proxy]
-url = "https://127.0.0.1:{port}"
-[tls]
-cert_file = "server.crt"
-key_file = "server.key"
-ca_file = "ca.pem"
-[store]
-kind = "postgres"
-url_file = "database"
-outage = "{outage}"
-[keys]
-keyring_file = "{name}.keyring.json"
-[audit]
-checkpoint_key_file = "{name}.p8"
-spool_file = "{name}.spool"
-[oidc]
-issuer = "{issuer}"
-client_id = "aro"
-client_secret_file = "client-secret"
-scopes = ["openid", "profile", "groups"]
-ca_file = "ca.pem"
-[ssh]
-listen = "127.0.0.1:{ssh}"
-[imports]
-allow = ["127.0.0.0/8"]
-[elevation]
-self_service = ["team-sre"]
-[roles]
-sre = ["team-sre"]
-elevated = ["team-sre"]
-admin = ["team-admin"]
-auditor = ["team-auditor"]
-{more}
-"#
-    )
+    let [balancer, web, admin, ssh] = ports;
+    let process = process_settings(name, "database", &format!("outage = \"{outage}\"\n"), admin);
+    let portal = PortalSettings { name, balancer, web, ssh, issuer, ssh_lines: "" }.toml();
+    format!("{process}{portal}{more}\n")
 }

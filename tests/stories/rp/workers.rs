@@ -4,7 +4,6 @@
 //! Nothing here installs OpenShift on machines: a creation makes everything in Azure, ends at its installer, and is deleted.
 //! `ARO_SOAK` does a thousand kills.
 
-mod azure;
 mod record;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,28 +16,23 @@ use parking_lot::Mutex;
 use reqwest::Method;
 use rp_simulator_azure::{ArmControl, LoggedRequest};
 use serde_json::{Value, json};
-use tests_kit::{Answer, Postgres, until};
+use tests_kit::{Answer, Dice, Postgres, until};
+use tests_stand_ins::azure::{Azure, provider_settings, subnet};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::site::{Rp, Site, path, wanted};
-use azure::{Azure, SLOTS};
 use record::{LeaseTerm, Tokens, one_at_a_time};
 
 const SEED: u64 = 20_261_122;
 const PROCESSES: usize = 3;
+/// Clusters at once.
+const SLOTS: usize = 4;
+/// A cluster's API is at a port where nobody listens.
+const PRIVATE_LINK: &str = "[private_link]\nway = \"connect\"\naddress = \"127.0.0.1:1\"\nca_file = \"arm-ca.pem\"\n\
+    client_cert_file = \"rp.crt\"\nclient_key_file = \"rp.key\"\n";
 /// From a request to the end of its operation, with processes that die meanwhile.
 const LONG: Duration = Duration::from_secs(240);
-
-/// Numbers that a seed repeats (PCG's multiplier).
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
-    }
-}
 
 /// The processes, of which some are alive, and what they did.
 struct World {
@@ -65,7 +59,7 @@ struct ClusterLife {
 impl World {
     async fn start(store: String) -> Result<Self> {
         let mut site = Site::new()?;
-        let azure = Azure::start(&site.folder).await?;
+        let azure = Azure::start(&site.folder, SLOTS).await?;
         site.azure = azure.settings();
         Ok(Self {
             site,
@@ -79,7 +73,7 @@ impl World {
     }
 
     fn lines() -> String {
-        format!("{}{}", Site::named(), azure::place())
+        format!("{}{}{PRIVATE_LINK}", Site::named(), provider_settings())
     }
 
     async fn run(&self, name: &str) -> Result<()> {
@@ -133,17 +127,17 @@ impl World {
     async fn life(&self, slot: usize, number: usize) -> Result<ClusterLife> {
         let name = format!("c{slot}-{number}");
         let mut body = wanted(number);
-        body["properties"]["masterProfile"]["subnetId"] = json!(azure::subnet("master", slot));
-        body["properties"]["workerProfiles"][0]["subnetId"] = json!(azure::subnet("worker", slot));
+        body["properties"]["masterProfile"]["subnetId"] = json!(subnet("master", slot));
+        body["properties"]["workerProfiles"][0]["subnetId"] = json!(subnet("worker", slot));
         let told = self.call(Method::PUT, &path(&name), Some(&body)).await?;
         ensure!(told.status == 201 || told.text.contains("RequestNotAllowed"), "{name}: {told:?}");
         self.comes_to(&name, "Failed").await?;
-        let made = self.azure.made(number);
+        let made = self.azure.made(number as u64);
         let told = self.call(Method::DELETE, &path(&name), None).await?;
         let heard = told.status == 202 || told.status == 204 || told.text.contains("RequestNotAllowed");
         ensure!(heard, "{name}: {told:?}");
         self.comes_to(&name, "").await?;
-        let left = self.azure.left(number);
+        let left = self.azure.left(number as u64);
         ensure!(left.is_empty(), "left of {name}: {left:?}");
         Ok(ClusterLife { name, number, made })
     }
@@ -165,7 +159,7 @@ impl World {
 
     /// Kills any process and starts another in its place.
     async fn kills(&self, count: usize, more: watch::Sender<bool>) -> Result<()> {
-        let mut dice = Dice(SEED);
+        let mut dice = Dice::new(SEED);
         for round in 0..count {
             sleep(Duration::from_millis(300 + dice.below(2200))).await;
             let at = usize::try_from(dice.below(PROCESSES as u64))?;

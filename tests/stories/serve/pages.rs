@@ -53,7 +53,7 @@ async fn keys_reach_everything() -> Result<()> {
     let (_, seen) = look("keyboard", "admin", "light").await?;
     let expected = json!({
         "search": true, "clusters": "/", "first": 0, "second": 1, "back": 0, "opened": true, "dialog": true,
-        "closed": true, "focus_back": true, "skip": true,
+        "closed": true, "focus_back": true, "skip": true, "third": true, "off": true,
     });
     ensure!(seen["keys"] == expected, "{:#}", seen["keys"]);
     Ok(())

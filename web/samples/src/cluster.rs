@@ -14,7 +14,7 @@ pub(super) fn harbor() -> Cluster {
         icon: "degraded",
         head: "Degraded".into(),
         since: Some(NOW - 47 * MINUTE),
-        text: "2 operators, 2 nodes, 1 machine and 1 certificate need a look. The update to 4.19.9 waits at 62 %.".into(),
+        text: "2 operators, 2 nodes, 1 machine and 1 certificate need attention. The update to 4.19.9 waits at 62 %.".into(),
     };
     Cluster {
         name: name.into(),
@@ -147,7 +147,7 @@ fn full() -> ClusterPage {
         frame: frame(NavItem::Clusters),
         cluster: harbor(),
         grants: Section::Rows(grants::active().into_iter().skip(1).collect(), 3),
-        ended: Section::Rows(grants::over(), 3),
+        ended: Section::Rows(grants::over(), 5),
         audit: Section::Rows(audit::entries().into_iter().take(5).collect(), 214),
         ..ClusterPage::default()
     }

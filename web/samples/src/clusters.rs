@@ -206,9 +206,9 @@ fn summary() -> Summary {
     };
     Summary {
         failed: 37,
-        no_answer: Some(14),
-        degraded: Some(93),
-        certificates: Some(23),
+        no_answer: 14,
+        degraded: 93,
+        certificates: 23,
         creating: 9,
         updating: 37,
         admin_updating: 4,
@@ -231,16 +231,18 @@ fn summary() -> Summary {
                 6 * DAY,
             ),
         ],
-        longest_more: 14,
+        long_broken: 17,
         phases: vec![("InstallPhaseBootstrap".into(), 6), ("InstallPhaseRemoveBootstrap".into(), 3)],
         healthy: 9_902,
-        unseen: Some(4),
+        unchecked: 4,
+        canceled: 1,
+        other: 84,
     }
 }
 
 fn views() -> Vec<(ListView, Option<u64>)> {
     let counts = [10_214, 223, 56, 37, 3];
-    ListView::EVERY.into_iter().zip(counts.map(Some)).collect()
+    ListView::TABS.into_iter().zip(counts.map(Some)).collect()
 }
 
 fn saved() -> Vec<SavedLink> {
@@ -286,11 +288,7 @@ fn full() -> ClustersPage {
 /// Of a service without a monitor: only what the documents say.
 fn bare() -> Summary {
     Summary {
-        no_answer: None,
-        degraded: None,
-        certificates: None,
         longest: Vec::new(),
-        longest_more: 0,
         versions: Vec::new(),
         oldest: None,
         failed: 0,

@@ -109,7 +109,7 @@ fn review() -> ConfirmPage {
 }
 
 fn extend() -> ConfirmPage {
-    let values = [("3600", "1 h"), ("14400", "4 h"), ("28800", "8 h, the most")];
+    let values = [("3600", "1 h"), ("14400", "4 h"), ("28800", "8 h (maximum)")];
     ConfirmPage {
         name: "extend",
         icon: "clock",

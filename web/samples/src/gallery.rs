@@ -29,7 +29,7 @@ pub fn gallery() -> askama::Result<Vec<GalleryItem>> {
     add::<StatisticsPage>("statistics", &mut items)?;
     add::<AlertsPage>("alerts", &mut items)?;
     add::<FleetPage>("fleet", &mut items)?;
-    add::<AccessDialog>("", &mut items)?;
+    add::<AccessDialog>("access-dialog", &mut items)?;
     add::<web::HostKeysPage>("host-keys", &mut items)?;
     add::<AccessPage>("access", &mut items)?;
     add::<GrantPage>("grant", &mut items)?;
@@ -65,11 +65,10 @@ pub fn gallery() -> askama::Result<Vec<GalleryItem>> {
     Ok(items)
 }
 
-/// Adds the samples of a page. One that shows several things names none: its states have whole names.
+/// Adds the samples of a page, each named by the page and its state.
 fn add<T: Sample>(page: &str, items: &mut Vec<GalleryItem>) -> askama::Result<()> {
     for (state, sample) in T::samples() {
-        let name = if page.is_empty() { state.to_owned() } else { format!("{page}-{state}") };
-        items.push(GalleryItem { name, html: sample.render(PageFragment::Page)? });
+        items.push(GalleryItem { name: format!("{page}-{state}"), html: sample.render(PageFragment::Page)? });
     }
     Ok(())
 }

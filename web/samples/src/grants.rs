@@ -3,7 +3,8 @@ use crate::{
     store_away, viewer,
 };
 use web::{
-    AccessPage, Frame, GrantKind, GrantQuery, GrantRow, GrantState, Link, NavItem, Notice, Rights, Tone,
+    AccessPage, Frame, GrantEnd, GrantKind, GrantQuery, GrantRow, GrantState, Link, NavItem, Notice, Rights,
+    Tone,
 };
 
 pub(super) fn grant(kind: GrantKind, name: &str, rights: Rights, reason: &str, ends: i64) -> GrantRow {
@@ -98,6 +99,26 @@ pub(super) fn over() -> Vec<GrantRow> {
                 Rights::Admin,
                 "Remove a finaliser that blocks the deletion",
                 -DAY,
+            )
+        },
+        GrantRow {
+            state: GrantState::Ended { reason: GrantEnd::ElevationOver, at: Some(NOW - 2 * HOUR) },
+            ..grant(
+                GrantKind::Terminal,
+                "saltmarsh-int",
+                Rights::Write,
+                "Disk pressure on master-2",
+                121 * MINUTE,
+            )
+        },
+        GrantRow {
+            state: GrantState::Ended { reason: GrantEnd::RightsLost, at: None },
+            ..grant(
+                GrantKind::Kubeconfig,
+                "fennel-prod-04",
+                Rights::Read,
+                "Why the router restarts",
+                122 * MINUTE,
             )
         },
     ]

@@ -187,7 +187,7 @@ fn no_rights(what: &str, role: &str) -> Failure {
             "Your groups give you the role viewer; this needs {role}. Ask for the group aro-portal-{role}, then sign in again."
         ),
         side: Side::You,
-        actions: vec![Link::new("To the clusters", "/")],
+        actions: vec![Link::new("Go to clusters", "/")],
         request_id: "01JD7M2R-0KQ8".into(),
     }
 }

@@ -428,7 +428,7 @@ pub(super) fn degraded() -> ClusterObjects {
     }
 }
 
-/// Nothing needs a look.
+/// Nothing needs attention.
 pub(super) fn well() -> ClusterObjects {
     let fine = degraded();
     let at_rest = Version { updating: None, desired: "4.18.22".into(), conditions: Vec::new(), ..version() };
@@ -749,7 +749,7 @@ fn operations(page: &ClusterPage, operations: &Operations) -> ClusterPage {
     let base = page.cluster.path.clone();
     let operations = Operations { base, now: NOW, ..operations.clone() };
     let mut board = operations_board(&operations);
-    board.side.push(version_panel(&degraded().version, true));
+    board.side.push(version_panel(&degraded().version, true, false));
     ClusterPage { tab: Tab::Operations, board, ..one_of(page, &degraded()) }
 }
 

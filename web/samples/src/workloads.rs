@@ -318,9 +318,9 @@ impl Sample for PodPage {
 
 fn workload(kind: &str, namespace: &str, name: &str, ready: (u64, u64)) -> WorkloadRow {
     let badge = if ready.0 < ready.1 {
-        Badge::new(Tone::Warn, "degraded", "Off its count", false)
+        Badge::new(Tone::Warn, "degraded", "Not all ready", false)
     } else {
-        Badge::new(Tone::Ok, "ok", "As wanted", true)
+        Badge::new(Tone::Ok, "ok", "Ready", true)
     };
     WorkloadRow {
         name: name.into(),

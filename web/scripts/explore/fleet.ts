@@ -234,9 +234,9 @@ export class Fleet {
     parts.push(this.progress());
     if (this.broken) parts.push(notice("warn", this.broken === "stopped" ? "Stopped." : "Incomplete.", this.broken === "stopped" ? "What had come until then is below." : this.broken));
     const missing = this.faults.length + (this.running ? 0 : Math.max(0, this.planned - this.answers.length - this.faults.length));
-    if (missing && !this.running) parts.push(notice("warn", "Partial answer.", `${num(missing)} of ${num(this.planned)} clusters are missing; sums and rankings may change.`));
+    if (missing && !this.running) parts.push(notice("warn", "Partial answer.", `${num(missing)} of ${num(this.planned)} clusters ${missing === 1 ? "is" : "are"} missing; sums and rankings may change.`));
     const partial = this.answers.filter((one) => one.partial).length;
-    if (partial) parts.push(notice("warn", "Cut.", `${num(partial)} clusters had more series than one answer holds.`));
+    if (partial) parts.push(notice("warn", "Cut.", `${num(partial)} ${partial === 1 ? "cluster" : "clusters"} had more series than one answer holds.`));
     if (this.dropped) parts.push(notice("warn", "Too much to hold.", `The values of ${num(this.dropped)} clusters are not kept by this page. Aggregate, or choose fewer clusters.`));
     if (this.planned === 0 && this.done) parts.push(blank("search", "mute", "No cluster matches", "Widen the search; an empty one means every cluster."));
     if (this.together) parts.push(this.graphOrTable({ type: this.together.data.resultType, samples: samples(this.together.data), warnings: [], source: "", step: this.window.step, took: performance.now() - this.started }));
@@ -282,16 +282,16 @@ export class Fleet {
     const foot = h("div", { class: "panel-foot" }, h("span", {}, h("b", {}, num(rows.length)), " series", silent ? `, none from ${num(silent)} clusters` : ""),
       h("span", { class: "push row" }, rows.length > this.limit ? h("button", { class: "btn", type: "button", "data-size": "s", click: () => ((this.limit += PAGE), this.draw()) }, "Show more") : null,
         h("button", { class: "btn", type: "button", "data-size": "s", click: () => this.csv() }, icon("download"), "CSV"), h("button", { class: "btn", type: "button", "data-size": "s", click: () => this.json() }, icon("download"), "JSON")));
-    if (!rows.length) return h("div", {}, blank("search", "mute", "No series", `${num(this.answers.length)} clusters answered, and nothing matches.`));
+    if (!rows.length) return h("div", {}, blank("search", "mute", "No series", `${num(this.answers.length)} ${this.answers.length === 1 ? "cluster" : "clusters"} answered, and nothing matches.`));
     return h("div", { class: "scroll", role: "region", "aria-label": "Values", tabindex: "0" }, h("table", { class: "table cards", role: "table" }, h("caption", { class: "sr" }, "Answers by cluster, largest first"),
       h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, h("th", { role: "columnheader", scope: "col" }, "Cluster"), h("th", { role: "columnheader", scope: "col", "aria-sort": "descending" }, "Value"), h("th", { role: "columnheader", scope: "col", class: "num" }, "Took"))),
       h("tbody", { role: "rowgroup" }, ...body)), foot);
   }
 
   private failures(): Node {
-    const rows = this.faults.slice(0, 200).map((one) => h("li", { "data-tone": "bad", "data-testid": "fault-row" }, icon("away"), h("div", { class: "body" }, h("a", { href: one.path }, shown(one.cluster)), h("p", { class: "quote" }, shown([one.error.what, one.error.why].filter(Boolean).join(": ")), one.error.action ? ` ${plain(one.error.action)}` : "")),
+    const rows = this.faults.slice(0, 200).map((one) => h("li", { "data-tone": "bad", "data-testid": "fault-row" }, icon("away"), h("div", { class: "body" }, h("a", { href: one.path }, shown(one.cluster)), h("p", { class: "quote" }, shown([...new Set([one.error.what, one.error.why].filter(Boolean))].join(": ")), one.error.action ? ` ${plain(one.error.action)}` : "")),
       h("span", { class: "aside" }, write(one.took_ms / 1000, { s: 1, b: 0 }))));
-    return h("details", { class: "failures", open: this.faults.length <= 5 }, h("summary", { class: "panel-foot" }, `${num(this.faults.length)} clusters failed`), h("ul", { class: "items" }, ...rows));
+    return h("details", { class: "failures", open: this.faults.length <= 5 }, h("summary", { class: "panel-foot" }, `${num(this.faults.length)} ${this.faults.length === 1 ? "cluster" : "clusters"} failed`), h("ul", { class: "items" }, ...rows));
   }
 
   private csv(): void {

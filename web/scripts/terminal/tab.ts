@@ -35,7 +35,7 @@ export class Tab {
   wire!: Wire;
   state: State = { is: "connecting" };
   known: Hello | undefined;
-  /** Bytes that came, for whoever looks. */
+  /** Bytes that came, for anyone who looks. */
   bytes = 0;
   /** Who looks on. */
   watchers: string[] = [];

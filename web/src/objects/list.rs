@@ -11,7 +11,7 @@ pub trait Row {
     /// Its name.
     fn name(&self) -> &str;
 
-    /// It needs a look.
+    /// It needs attention.
     fn wrong(&self) -> bool;
 
     /// How bad it is: 0 is worst. Rows stand in this order as long as no column is chosen.

@@ -72,6 +72,14 @@ impl Vm {
         self.badge().is_some_and(|badge| badge.tone == Tone::Bad)
     }
 
+    /// Why nothing is known of it; none where Azure said how it is.
+    fn unknown(&self) -> Option<&str> {
+        match self {
+            Self::NotAsked(why) | Self::Failed(why) => Some(why),
+            Self::Known { .. } => None,
+        }
+    }
+
     /// For key-values.
     pub(super) fn value(&self) -> Value {
         match (self, self.badge()) {
@@ -163,7 +171,7 @@ static MACHINES: List<MachineRow> = List {
 
 const MISSING: &str = "The cluster has no machine API (machine.openshift.io), so its nodes have no machines.";
 
-/// The table of machines as the query asks for it; without a query only those that need a look.
+/// The table of machines as the query asks for it; without a query only those that need attention.
 #[must_use]
 pub fn machines_panel(base: &str, machines: &ObservedRows<MachineRow>, query: Option<&TableQuery>) -> Panel {
     let heads = MACHINES.awaited();
@@ -171,7 +179,7 @@ pub fn machines_panel(base: &str, machines: &ObservedRows<MachineRow>, query: Op
     if !machines.known() {
         return panel;
     }
-    let running = machines.rows.iter().filter(|row| row.machine.is_running()).count();
+    let running = machines.rows.iter().filter(|row| row.machine.is_running() && !row.vm.wrong()).count();
     let mut panel = machines.cut(panel.fact(format!("{running} of {} running", machines.rows.len())));
     let asked = query.cloned().unwrap_or(TableQuery { problems: true, ..TableQuery::default() });
     let chosen = MACHINES.choose(&machines.rows, &asked);
@@ -180,6 +188,13 @@ pub fn machines_panel(base: &str, machines: &ObservedRows<MachineRow>, query: Op
         (Some(_), Some(Vm::NotAsked(why))) if !why.is_empty() => panel.with(Block::Foot(why.clone(), None)),
         (Some(_), _) => panel,
     };
+    let unknown = machines.rows.iter().find_map(|row| row.vm.unknown());
+    if let Some(why) = unknown.filter(|_| chosen.rows.is_empty() && asked.problems && asked.q.is_empty()) {
+        let text = format!(
+            "The cluster reports none. What Azure says of their virtual machines is not known: {why}"
+        );
+        return panel.nothing("machine", "No machine is reported as failed", &text);
+    }
     if chosen.rows.is_empty() {
         return none_found(panel, "machines", &asked, machines.rows.is_empty());
     }
@@ -263,7 +278,7 @@ fn vm_panel(base: &str, row: &MachineRow) -> Panel {
         pairs.extend([
             Pair::text("Power", &**power),
             Pair::text("Provisioning", &**provisioning),
-            Pair::new("Azure says", Value::Long(message.clone())),
+            Pair::new("Azure message", Value::Long(message.clone())),
         ]);
         if href.starts_with("https://") {
             panel = panel.link("Azure portal", &**href);
@@ -276,6 +291,32 @@ fn vm_panel(base: &str, row: &MachineRow) -> Panel {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_panel_counts_and_judges_with_the_virtual_machines() {
+        let vm = |power: &str| Vm::Known {
+            power: power.into(),
+            provisioning: "Succeeded".into(),
+            message: String::new(),
+            href: String::new(),
+        };
+        let panel = |vms: Vec<Vm>| {
+            let machine = |vm| MachineRow {
+                machine: Arc::new(Machine { phase: "Running".into(), ..Machine::default() }),
+                vm,
+            };
+            machines_panel("/x", &ObservedRows::live(vms.into_iter().map(machine).collect()), None)
+        };
+        let html = |panel: &Panel| panel.html(&crate::frame::Frame::default()).unwrap();
+        let one_stands = panel(vec![vm("running"), vm("deallocated")]);
+        assert_eq!(one_stands.fact, "1 of 2 running");
+        let asked = html(&panel(vec![Vm::NotAsked("Waiting for Azure's answer.".into())]));
+        assert!(
+            asked.contains("Waiting for Azure's answer.") && !asked.contains("All are as they should be."),
+            "{asked}"
+        );
+        assert!(html(&panel(vec![vm("running")])).contains("All are as they should be."));
+    }
 
     #[test]
     fn a_machine_whose_vm_stands_still_needs_a_look() {

@@ -18,7 +18,9 @@ pub(super) fn node_badges(node: &Node) -> Vec<Badge> {
     match node.ready {
         Status::True => {}
         Status::False => badges.push(Badge::filled(Tone::Bad, "failed", "Not ready")),
-        Status::Unknown => badges.push(Badge::filled(Tone::Bad, "away", "Not heard from")),
+        Status::Unknown => {
+            badges.push(Badge::filled(Tone::Bad, "away", "Not ready: kubelet stopped reporting"));
+        }
     }
     for pressure in &node.pressures {
         badges.push(Badge::filled(Tone::Warn, "degraded", words_of(&pressure.kind)));
@@ -135,7 +137,7 @@ pub(super) fn none_found(panel: Panel, what: &str, query: &TableQuery, empty: bo
         return panel.nothing("list", format!("No {what}"), "The cluster was asked and has none.");
     }
     if query.q.is_empty() && query.problems {
-        return panel.well(format!("No {what} need a look"), "All are as they should be.");
+        return panel.well(format!("No {what} need attention"), "All are as they should be.");
     }
     let wider = TableQuery { q: String::new(), problems: false, page: 0, ..query.clone() };
     let text = if query.q.is_empty() { String::new() } else { format!("Asked for: {}", query.q) };

@@ -212,7 +212,7 @@ pub fn operator_board(
     pairs.push(Pair::text("Version", &**version));
     pairs.extend(versions.iter().filter(|(name, _)| name != "operator").map(|(n, v)| Pair::text(n, v)));
     if row.wrong() {
-        pairs.push(Pair::new("It says", Value::Long(why(leading(&row.operator)))));
+        pairs.push(Pair::new("Message", Value::Long(why(leading(&row.operator)))));
     }
     let heads: [&str; 0] = [];
     let mut about_it = Panel::new("object", "Cluster operator")

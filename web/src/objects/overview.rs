@@ -92,14 +92,38 @@ pub fn overview_board(overview: &Overview, problems: &[Problem]) -> Board {
     main.push(events_panel(base, &estate.events));
     let mut side = Vec::new();
     if shown(&estate.version.state) {
-        side.push(version_panel(&estate.version, false).link("Operations", format!("{base}/operations")));
+        let stopped = overview.document.is_failed();
+        side.push(
+            version_panel(&estate.version, false, stopped).link("Operations", format!("{base}/operations")),
+        );
     }
     side.push(control_panel(overview));
     if overview.unreachable.is_some() {
         // Nothing of it can be asked: one sentence instead of a wall of failures.
         return Board::full_width(vec![verdict_panel(overview, problems)]);
     }
+    if silent(estate) {
+        // It answers nothing: what the last check found, and the other panels wait in the page for its first answer.
+        let hidden = |panel: Panel| Panel::hidden(panel.id);
+        let control = side.pop();
+        return Board {
+            top: std::iter::once(verdict_panel(overview, problems)).chain(control).collect(),
+            main: main.into_iter().map(hidden).collect(),
+            side: side.into_iter().map(hidden).collect(),
+        };
+    }
     Board { top: vec![verdict_panel(overview, problems)], main, side }
+}
+
+/// The cluster did not answer, and nothing is known from earlier answers.
+fn silent(estate: &ClusterObjects) -> bool {
+    let known = estate.nodes.known()
+        || estate.operators.known()
+        || estate.machines.known()
+        || estate.sets.known()
+        || estate.events.known()
+        || estate.version.known();
+    matches!(estate.nodes.state, ObservationState::Failed(_)) && !known
 }
 
 fn verdict_panel(overview: &Overview, problems: &[Problem]) -> Panel {
@@ -136,8 +160,13 @@ fn notices(overview: &Overview) -> Vec<Notice> {
             tone: failure.tone(),
             lead: format!("{}.", failure.what.trim_end_matches('.')),
             text: format!(
-                "{} What is below is what was last known. {}, {}",
+                "{}{} {}, {}",
                 failure.why,
+                match (silent(&overview.estate), overview.look.look.is_some()) {
+                    (false, _) => " What is below is what was last known.",
+                    (true, true) => " What is below is what the last check found.",
+                    (true, false) => "",
+                },
                 failure.status_words(),
                 failure.side.words()
             ),
@@ -154,7 +183,7 @@ fn notices(overview: &Overview) -> Vec<Notice> {
         _ => {}
     }
     if overview.unreachable.is_none() && matches!(overview.estate.nodes.state, ObservationState::Loading) {
-        let text = "The cluster is being asked; what it says appears here by itself.".to_owned();
+        let text = "Loading live data from the cluster…".to_owned();
         notices.push(Notice { tone: Tone::Busy, lead: String::new(), text, action: None });
     }
     notices
@@ -198,7 +227,7 @@ fn lanes(overview: &Overview) -> Vec<Lane> {
 pub fn control_panel(overview: &Overview) -> Panel {
     let (look, estate) = (&overview.look, &overview.estate);
     let healthz = match look.healthz {
-        Some(200) => Value::Badge(Badge::quiet(Tone::Ok, "ok", "Well")),
+        Some(200) => Value::Badge(Badge::quiet(Tone::Ok, "ok", "Healthy")),
         Some(0) => Value::Badge(Badge::filled(Tone::Bad, "away", "No answer")),
         Some(code) => Value::Badge(Badge::filled(Tone::Bad, "failed", format!("/healthz says {code}"))),
         None => Value::Unknown("not looked at yet".to_owned()),
@@ -244,7 +273,10 @@ fn etcd(overview: &Overview) -> Vec<Pair> {
     match operators.rows.iter().find(|row| row.name() == "etcd").filter(|_| operators.known()) {
         Some(row) => {
             let badge = row.badges().into_iter().next().unwrap_or_default();
-            vec![Pair::new("etcd", Value::Badge(badge)), Pair::text("etcd says", why(leading(&row.operator)))]
+            vec![
+                Pair::new("etcd", Value::Badge(badge)),
+                Pair::text("etcd message", why(leading(&row.operator))),
+            ]
         }
         None if matches!(etcd.state, ObservationState::Forbidden(_)) => {
             vec![Pair::new("etcd", Value::Unknown("not allowed".to_owned()))]
@@ -267,7 +299,7 @@ pub fn alerts_panel(base: &str, slot: Slot, alerts: &[FiringAlert], later: Optio
         return panel;
     }
     if alerts.is_empty() {
-        return panel.well("Nothing fires", "Its Prometheus was asked.");
+        return panel.well("No alerts firing", "Source: the cluster's Prometheus.");
     }
     let firing: u64 = alerts.iter().map(|alert| alert.count).sum();
     let items = alerts.iter().take(8).map(|alert| {

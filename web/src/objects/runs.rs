@@ -180,7 +180,7 @@ impl Run {
     fn advice(&self) -> &'static str {
         match self.kind.as_str() {
             "Creating" => {
-                "A creation that failed is not taken up again: once the cause is gone, the cluster is deleted and created anew. Everything that was made is removed by the delete."
+                "A failed install is not retried. Remove the cause, then delete the cluster and create it again. The delete removes every resource that the install made."
             }
             "Deleting" => {
                 "Send the delete again once the cause is gone: what is removed already is passed over."

@@ -46,7 +46,7 @@ fn count_badge(desired: i64, replicas: i64, ready: i64, failed: bool) -> Badge {
         (_, Ordering::Greater) => {
             Badge::filled(Tone::Busy, "busy", format!("Removing {}", replicas.saturating_sub(desired)))
         }
-        (short, _) if short <= 0 => Badge::quiet(Tone::Ok, "ok", "At count"),
+        (short, _) if short <= 0 => Badge::quiet(Tone::Ok, "ok", "Up to date"),
         (_, Ordering::Less) => {
             Badge::filled(Tone::Warn, "degraded", format!("{} short", desired.saturating_sub(replicas)))
         }
@@ -83,8 +83,7 @@ static MACHINE_SETS: List<MachineSet> = List {
 };
 
 const MISSING: &str = "The cluster has no machine API (machine.openshift.io), so it has no machine sets.";
-const NO_CONTROL: &str =
-    "The cluster has no control plane machine set: it is older than 4.12, or its machines stand alone.";
+const NO_CONTROL: &str = "The cluster has no control plane machine set, which OpenShift knows from 4.12 on: no set replaces these machines.";
 const NO_POOLS: &str = "The cluster has no machine config operator.";
 
 /// The table of machine sets.
@@ -144,7 +143,7 @@ fn about_set(set: &MachineSet, sets: &ObservedRows<MachineSet>) -> Panel {
     let disk = set.disk_gb.map(|gb| format!("{gb} GB")).unwrap_or_default();
     let pairs = vec![
         Pair::new("Status", Value::Badge(was(set_badge(set), sets.stale()))),
-        Pair::text("Wanted", set.desired.to_string()),
+        Pair::text("Desired", set.desired.to_string()),
         Pair::text("There", set.replicas.to_string()),
         Pair::text("Ready", set.ready.to_string()),
         Pair::text("Available", set.available.to_string()),
@@ -214,7 +213,7 @@ pub fn control_plane_panels(
                 Pair::new("Status", Value::Badge(was(control_plane_badge(row), control.stale()))),
                 Pair::text("State", &*row.state),
                 Pair::text("Strategy", &*row.strategy),
-                Pair::text("Wanted", row.desired.to_string()),
+                Pair::text("Desired", row.desired.to_string()),
                 Pair::text("There", row.replicas.to_string()),
                 Pair::text("Ready", row.ready.to_string()),
                 Pair::text("Updated", row.updated.to_string()),
@@ -302,8 +301,8 @@ mod tests {
     #[test]
     fn sets_say_what_they_are_off_by() {
         let word = |desired, replicas, ready, failed| count_badge(desired, replicas, ready, failed).word;
-        assert_eq!(word(2, 2, 2, false), "At count");
-        assert_eq!(word(0, 0, 0, false), "At count");
+        assert_eq!(word(2, 2, 2, false), "Up to date");
+        assert_eq!(word(0, 0, 0, false), "Up to date");
         assert_eq!(word(3, 1, 1, false), "2 short");
         assert_eq!(word(3, 3, 2, false), "1 not ready");
         assert_eq!(word(1, 3, 3, false), "Removing 2");

@@ -39,7 +39,7 @@ pub struct ClusterObjects {
     pub etcd: ObservedRows<Etcd>,
 }
 
-/// One thing that needs a look.
+/// One thing that needs attention.
 #[derive(Clone, Debug, Default)]
 pub struct Problem {
     /// What it is: "operator", "node" …
@@ -55,7 +55,7 @@ pub struct Problem {
 /// Certificates that end within this time are reported.
 const CERTIFICATE: i64 = 30 * 86_400;
 
-/// What needs a look, worst first, then what has lasted longest.
+/// What needs attention, worst first, then what has lasted longest.
 #[must_use]
 pub fn problems(base: &str, estate: &ClusterObjects, look: &MonitorFindings, now: i64) -> Vec<Problem> {
     let mut all = Vec::new();
@@ -75,7 +75,7 @@ pub fn problems(base: &str, estate: &ClusterObjects, look: &MonitorFindings, now
             tab: Tab::Operators,
             since: None,
             item: Item {
-                quote: "As of the last look".to_owned(),
+                quote: "As of the last check".to_owned(),
                 ..named(base, "operators", name, "operator")
             },
         }));
@@ -308,7 +308,7 @@ pub fn looks(problems: &[Problem]) -> Vec<TabCount> {
     counts
 }
 
-/// "2 operators, 2 nodes and 1 machine need a look."
+/// "2 operators, 2 nodes and 1 machine need attention."
 fn counted(problems: &[Problem]) -> String {
     let mut kinds: Vec<(&'static str, u64)> = Vec::new();
     for problem in problems {
@@ -339,8 +339,13 @@ pub(super) fn verdict(document: &Verdict, estate: &ClusterObjects, problems: &[P
         && let Some(to) = row.moving_to()
     {
         let percent = row.percent().map(|percent| format!(", {percent} % done")).unwrap_or_default();
-        let way = if row.failing().is_empty() { "goes on" } else { "does not go on" };
-        text.push_str(&format!(" The update to {to} {way}{percent}."));
+        let stopped = document.is_failed() || !row.failing().is_empty();
+        text.push_str(&match (row.current.is_empty(), stopped) {
+            (true, true) => format!(" The first install of {to} stopped{percent}."),
+            (true, false) => format!(" The first install of {to} goes on{percent}."),
+            (false, _) if row.failing().is_empty() => format!(" The update to {to} goes on{percent}."),
+            (false, _) => format!(" The update to {to} does not go on{percent}."),
+        });
     }
     let gravest = problems.iter().any(|p| p.item.tone == Tone::Bad && p.since.is_some());
     let counts = |p: &&Problem| p.item.tone != Tone::Mute && (!gravest || p.item.tone == Tone::Bad);
@@ -362,7 +367,7 @@ pub(super) fn verdict(document: &Verdict, estate: &ClusterObjects, problems: &[P
     }
     let tone = problems.iter().map(|p| p.item.tone).find(|tone| *tone == Tone::Bad);
     if problems.is_empty() {
-        let fine = format!("No operator, node, machine or machine set needs a look.{text}");
+        let fine = format!("No operator, node, machine or machine set needs attention.{text}");
         return Verdict { tone: Tone::Ok, icon: "ok", head: "Healthy".to_owned(), since: None, text: fine };
     }
     let busy = problems.iter().all(|p| p.item.tone == Tone::Busy);
@@ -370,7 +375,8 @@ pub(super) fn verdict(document: &Verdict, estate: &ClusterObjects, problems: &[P
         tone: tone.unwrap_or(if busy { Tone::Busy } else { Tone::Warn }),
         icon: if busy { "busy" } else { "degraded" },
         head: if busy { "Changing" } else { "Degraded" }.to_owned(),
-        since: first.map(|(since, _)| since),
+        // The list of clusters says the same, since the same instant.
+        since: document.since.filter(|_| document.tone == Tone::Warn).or(first.map(|(since, _)| since)),
         text: text.trim().to_owned(),
     }
 }

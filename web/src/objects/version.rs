@@ -9,18 +9,20 @@ use crate::table::{Cell, Column, Table};
 
 const MISSING: &str = "The cluster has no ClusterVersion: it is not OpenShift.";
 
-/// Version and update, with the history when it is `full`.
+/// Version and update, with the history when it is `full`. `stopped`: the operation on the cluster has failed, so that a
+/// first installation does not go on although the cluster says so.
 #[must_use]
-pub fn version_panel(seen: &ObservedRows<Version>, full: bool) -> Panel {
+pub fn version_panel(seen: &ObservedRows<Version>, full: bool, stopped: bool) -> Panel {
     let panel = Panel::new("version", "Version").slot(seen.slot("Version", &[], MISSING));
     let Some(row) = seen.rows.first().filter(|_| seen.known()) else {
         return if seen.known() { panel.nothing("list", "No version", MISSING) } else { panel };
     };
     let mut panel = panel;
     if let Some(to) = row.moving_to() {
-        panel.title = format!("Update to {to}");
+        let first = row.current.is_empty();
+        panel.title = if first { format!("First install: {to}") } else { format!("Update to {to}") };
         let percent = row.percent().map(|percent| format!("{percent} %")).unwrap_or_default();
-        panel = panel.fact(percent).with(Block::Steps(vec![step(row, to)]));
+        panel = panel.fact(percent).with(Block::Steps(vec![step(row, to, stopped && first)]));
     }
     let may = match row.upgradeable() {
         (Status::False, why) => format!("No. {why}"),
@@ -33,15 +35,15 @@ pub fn version_panel(seen: &ObservedRows<Version>, full: bool) -> Panel {
         if more > 0 { format!("{} and {more} more", updates.join(", ")) } else { updates.join(", ") };
     let mut pairs = vec![
         Pair::text("Current", &*row.current),
-        Pair::text("Wanted", &*row.desired),
+        Pair::text("Target", &*row.desired),
         Pair::text("Channel", &*row.channel),
-        Pair::text("May update", may),
+        Pair::text("Can update", may),
         Pair::text("Updates", updates),
     ];
     if full {
         pairs.push(Pair::code("Cluster ID", &*row.cluster_id));
     }
-    let failing = if row.moving_to().is_some() { "Does not go on" } else { "Complains" };
+    let failing = if row.moving_to().is_some() { "Update stopped" } else { "Problem" };
     let why = row.failing();
     if !why.is_empty() {
         pairs.push(Pair::new(failing, Value::Long(why)));
@@ -50,12 +52,17 @@ pub fn version_panel(seen: &ObservedRows<Version>, full: bool) -> Panel {
     if full { one_column.with(history(row)) } else { one_column }
 }
 
-fn step(row: &Version, to: &str) -> Step {
+fn step(row: &Version, to: &str, stopped: bool) -> Step {
     let failing = row.failing();
     let held = !failing.is_empty();
+    let first = row.current.is_empty();
     Step {
-        state: if held { StepState::Held } else { StepState::Now },
-        text: format!("From {} to {to}", if row.current.is_empty() { "nothing" } else { &row.current }),
+        state: match (stopped, held) {
+            (true, _) => StepState::Failed,
+            (false, true) => StepState::Held,
+            (false, false) => StepState::Now,
+        },
+        text: if first { format!("First install: {to}") } else { format!("From {} to {to}", row.current) },
         note: row.percent().map(|percent| format!("{percent} %")).unwrap_or_default(),
         hint: if held { failing } else { row.updating.clone().unwrap_or_default() },
         since: None,

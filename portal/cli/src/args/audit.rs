@@ -17,10 +17,10 @@ pub struct AuditArgs {
 #[derive(Debug, Clone, Args)]
 pub struct Span {
     /// Not before: a day, or an instant such as 2026-11-21T08:00:00Z
-    #[arg(long, value_name = "INSTANT")]
+    #[arg(long, value_name = "INSTANT", value_parser = super::instant)]
     pub from: Option<String>,
     /// Before; a day is taken whole
-    #[arg(long, value_name = "INSTANT")]
+    #[arg(long, value_name = "INSTANT", value_parser = super::instant)]
     pub to: Option<String>,
 }
 
@@ -49,6 +49,7 @@ pub enum AuditVerb {
     /// Who had access to a cluster, why, and what they did
     Report {
         /// The cluster's name or resource id
+        #[arg(add = crate::names::clusters())]
         cluster: String,
         #[command(flatten)]
         span: Span,
@@ -67,13 +68,13 @@ pub struct AuditFilter {
     #[arg(long)]
     pub person: Option<String>,
     /// Only on this cluster: its name or resource id
-    #[arg(long, alias = "target")]
+    #[arg(long, alias = "target", add = crate::names::clusters())]
     pub cluster: Option<String>,
     /// Only this verb, e.g. get, exec, sign-in
     #[arg(long)]
     pub verb: Option<String>,
     /// Only under this grant
-    #[arg(long)]
+    #[arg(long, add = crate::names::grants())]
     pub grant: Option<String>,
     /// Only entries with this text
     #[arg(long)]

@@ -9,6 +9,23 @@ use super::Connection;
 /// Rows that a list without `--limit` has at most.
 const ROWS: u32 = 500;
 
+/// States that the portal knows (`portal-model`, `index::filter`); a story asks it for each.
+const STATES: [&str; 13] = [
+    "healthy",
+    "succeeded",
+    "degraded",
+    "failed",
+    "noanswer",
+    "creating",
+    "updating",
+    "adminupdating",
+    "deleting",
+    "canceled",
+    "maintenance",
+    "imported",
+    "unknown",
+];
+
 /// `aro clusters …`; bare it lists them.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -37,7 +54,7 @@ impl ClustersArgs {
 #[derive(Debug, Args)]
 pub struct ClusterFilter {
     /// States, e.g. failed,degraded,noanswer
-    #[arg(long, value_delimiter = ',', value_name = "STATE,…", help_heading = "Filters")]
+    #[arg(long, value_delimiter = ',', value_name = "STATE,…", value_parser = STATES, ignore_case = true, help_heading = "Filters")]
     pub state: Vec<String>,
     /// Version: 4.18, <4.16 or a range such as 4.14..4.16
     #[arg(long, help_heading = "Filters")]
@@ -49,10 +66,10 @@ pub struct ClusterFilter {
     #[arg(long, value_name = "NAME", help_heading = "Filters")]
     pub alert: Option<String>,
     /// With a certificate that ends within so many days
-    #[arg(long, value_name = "DAYS", help_heading = "Filters")]
+    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(0..=3650), help_heading = "Filters")]
     pub expires: Option<u32>,
     /// In their state for at least so long, e.g. 12h or 7d
-    #[arg(long, value_name = "LENGTH", help_heading = "Filters")]
+    #[arg(long, value_name = "LENGTH", value_parser = super::length, help_heading = "Filters")]
     pub age: Option<String>,
     /// With this part of the last look failing; any
     #[arg(long, value_name = "NAME", help_heading = "Filters")]
@@ -66,11 +83,11 @@ pub struct ClusterFilter {
     /// In this phase of their installation
     #[arg(long, help_heading = "Filters")]
     pub phase: Option<String>,
-    /// aro or imported
-    #[arg(long, help_heading = "Filters")]
+    /// Where it comes from
+    #[arg(long, value_parser = ["aro", "imported"], help_heading = "Filters")]
     pub source: Option<String>,
-    /// not-healthy, in-progress, failed or imported
-    #[arg(long, help_heading = "Filters")]
+    /// A view of the portal's page
+    #[arg(long, value_parser = ["not-healthy", "in-progress", "failed", "imported"], help_heading = "Filters")]
     pub view: Option<String>,
     /// Order: name, state, version, created, modified, looked, certificate, alerts, …
     #[arg(long, value_name = "COLUMN", help_heading = "Filters")]
@@ -142,6 +159,8 @@ pub enum ClustersVerb {
     },
     /// Take an imported cluster away from the portal
     Remove {
+        /// The name that it got at its import
+        #[arg(add = crate::names::clusters())]
         name: String,
         #[command(flatten)]
         connection: Connection,

@@ -6,11 +6,6 @@ use super::{Connection, seconds};
 
 /// One question to many clusters.
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  aro promql 'count(up == 0)' --clusters all
-  aro promql 'sum(rate(apiserver_request_total[5m]))' --clusters 'state:succeeded version:4.18' --aggregate sum
-  aro promql 'up' --clusters 'orchid' --range 1h --step 1m -o csv")]
 pub struct PromqlArgs {
     /// The query
     pub query: String,

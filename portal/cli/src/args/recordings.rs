@@ -30,6 +30,7 @@ pub enum RecordingsVerb {
     },
     /// What is known of a recorded session
     Show {
+        /// The recording's id, as aro recordings list shows it
         id: String,
         #[command(flatten)]
         connection: Connection,
@@ -38,6 +39,7 @@ pub enum RecordingsVerb {
     Play(Box<PlayArgs>),
     /// Keep a session as an asciicast; that it was downloaded is on the record
     Download {
+        /// The recording's id, as aro recordings list shows it
         id: String,
         /// A file that is not there yet (mode 0600); `-` is standard output
         file: PathBuf,
@@ -53,10 +55,10 @@ pub struct RecordingsFilter {
     #[arg(long)]
     pub person: Option<String>,
     /// Only of this cluster: its name or resource id
-    #[arg(long)]
+    #[arg(long, add = crate::names::clusters())]
     pub cluster: Option<String>,
     /// Only of sessions opened with this grant
-    #[arg(long)]
+    #[arg(long, add = crate::names::grants())]
     pub grant: Option<String>,
     #[command(flatten)]
     pub span: Span,
@@ -65,6 +67,7 @@ pub struct RecordingsFilter {
 /// `aro recordings play ID`
 #[derive(Debug, Args)]
 pub struct PlayArgs {
+    /// The recording's id, as aro recordings list shows it
     pub id: String,
     /// How many times as fast, 0.1 to 1000
     #[arg(long, default_value = "1", value_parser = speed, value_name = "N")]

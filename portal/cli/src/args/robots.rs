@@ -25,6 +25,8 @@ pub enum RobotsVerb {
     Create(RobotCreateArgs),
     /// Give a robot a new token, which is shown once; the old ones end after the overlap
     Rotate {
+        /// The robot's name
+        #[arg(add = crate::names::robots())]
         name: String,
         /// How long the old tokens live on, e.g. 10m, 1d
         #[arg(long, value_parser = seconds, default_value = "1h")]
@@ -37,6 +39,8 @@ pub enum RobotsVerb {
     },
     /// End a robot and all it holds
     Revoke {
+        /// The robot's name
+        #[arg(add = crate::names::robots())]
         name: String,
         /// Why; stands in the audit
         #[arg(long)]
@@ -51,7 +55,7 @@ pub struct RobotCreateArgs {
     /// Its name: lower-case letters, digits and dashes
     pub name: String,
     /// Clusters it may ask for: names or resource ids
-    #[arg(long, value_delimiter = ',', required_unless_present = "all_clusters", value_name = "CLUSTER,…")]
+    #[arg(long, value_delimiter = ',', required_unless_present = "all_clusters", value_name = "CLUSTER,…", add = crate::names::clusters())]
     pub clusters: Vec<String>,
     /// It may ask for every cluster
     #[arg(long, conflicts_with = "clusters")]

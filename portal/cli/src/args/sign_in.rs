@@ -10,6 +10,9 @@ use super::{Connection, Format};
 /// `aro login`
 #[derive(Debug, Args)]
 pub struct LoginArgs {
+    /// The portal's address, in place of --portal
+    #[arg(value_name = "PORTAL")]
+    pub address: Option<Url>,
     /// The portal's address, e.g. <https://portal.example>; remembered
     #[arg(long, env = "ARO_PORTAL", value_name = "URL")]
     pub portal: Option<Url>,

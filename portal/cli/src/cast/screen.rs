@@ -1,7 +1,7 @@
-//! What a recorded program may do to the terminal of whoever watches: show, colour, move and erase on the screen.
+//! What a recorded program may do to the terminal of anyone who watches: show, colour, move and erase on the screen.
 //!
 //! By list: everything else is taken out. Titles, clipboard, hyperlinks, pictures and notifications (OSC, DCS, APC, PM,
-//! SOS), what a terminal answers to (its answers would be typed at the shell of whoever watches), modes of keyboard and
+//! SOS), what a terminal answers to (its answers would be typed at the shell of anyone who watches), modes of keyboard and
 //! mouse, resets, printing, the bell, and characters that turn the direction of text.
 
 use rp_base::terminal::{SequenceParser, Token};

@@ -10,13 +10,18 @@ fn variable(name: &str) -> Option<String> {
 
 /// Whether there is one that can be shown.
 pub(crate) fn can_open() -> bool {
-    cfg!(target_os = "macos")
+    cfg!(any(target_os = "macos", windows))
         || ["BROWSER", "DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| variable(name).is_some())
 }
 
 /// Opens an address; whether something was started that may show it.
 pub(crate) fn open(url: &Url) -> bool {
-    let usual = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let usual = match std::env::consts::OS {
+        "macos" => "open",
+        // `start` is of the shell, which reads & in an address as the end of a command.
+        "windows" => "rundll32 url.dll,FileProtocolHandler",
+        _ => "xdg-open",
+    };
     let browser = variable("BROWSER").unwrap_or_else(|| usual.to_owned());
     // Several stand with colons between them, the first that starts is taken.
     browser.split(':').filter(|part| !part.trim().is_empty()).any(|one| start(one, url))

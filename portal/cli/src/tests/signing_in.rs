@@ -11,7 +11,7 @@ use super::portal::{Buffer, portal};
 use crate::*;
 
 /// Follows what was printed, as a browser would after the person agreed; gives the page's address.
-async fn agree(notes: &Buffer, code: &str) -> Url {
+pub(super) async fn agree(notes: &Buffer, code: &str) -> Url {
     let page = tokio::time::timeout(Duration::from_secs(60), async {
         loop {
             let printed = notes.text();

@@ -26,7 +26,7 @@ impl LocalListener {
     pub(crate) async fn open(address: SocketAddr) -> Result<Self, CliError> {
         if !address.ip().is_loopback() {
             return Err(CliError::Usage(format!(
-                "{address} is not an address of this machine alone: whoever reaches it would use your access"
+                "{address} is not an address of this machine alone: anyone who reaches it would use your access"
             )));
         }
         let failed = |cause| CliError::Listen { address, cause };

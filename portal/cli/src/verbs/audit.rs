@@ -1,8 +1,6 @@
 //! `aro audit …`: what the portal knows.
 
-use std::fs::OpenOptions;
 use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 
 use serde_json::Value;
 
@@ -10,7 +8,7 @@ use super::{list, resolve, resolve_some};
 use crate::args::{AuditFilter, AuditVerb, Format, ReportFormat, Span};
 use crate::client::Client;
 use crate::output::{Column, cell};
-use crate::{CliError, Output, report};
+use crate::{CliError, Output, platform, report};
 
 const AUDIT: [Column<'_>; 6] = [
     ("AT", |row| cell(row, &["/at"])),
@@ -49,8 +47,7 @@ pub(super) async fn run(verb: AuditVerb, out: &mut Output) -> Result<(), CliErro
             };
             let failed = |cause| CliError::File { path: file.clone(), cause };
             // Not over another export: it may be the only one.
-            let mut written =
-                OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file).map_err(failed)?;
+            let mut written = platform::private_file().create_new(true).open(&file).map_err(failed)?;
             client.copy_search(path, &query, |chunk| written.write_all(chunk).map_err(failed)).await?;
             written.sync_all().map_err(failed)
         }

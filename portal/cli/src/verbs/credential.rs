@@ -56,6 +56,28 @@ async fn fetch(
     }
 }
 
+/// A token of a grant without a word to anybody: the one that is kept, else a new one.
+///
+/// # Errors
+/// The portal gives none, such as when the sign-in has ended.
+pub(super) async fn silent(
+    connection: &Connection,
+    profile: &Profile,
+    grant: &str,
+) -> Result<Cached, CliError> {
+    let cache = Cache::for_grant(profile, grant)?;
+    if let Some(cached) = cache.fresh()? {
+        return Ok(cached);
+    }
+    let lock = cache.lock(profile).await?;
+    if let Some(cached) = cache.fresh()? {
+        return Ok(cached);
+    }
+    let cached = renew(connection, grant).await?;
+    cache.keep(&lock, &cached)?;
+    Ok(cached)
+}
+
 async fn renew(connection: &Connection, grant: &str) -> Result<Cached, CliError> {
     let client = Client::new(connection)?;
     let taken = SystemClock.now();

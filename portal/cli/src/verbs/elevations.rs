@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{put, resolve_some, segment, write_list};
+use super::{items, put, resolve_some, segment, write_list};
 use crate::args::{Connection, ElevateArgs, ElevationVerb};
 use crate::client::Client;
-use crate::output::{Column, cell, fields, table};
+use crate::names::{self, NameKind};
+use crate::output::{Column, Table, cell, fields, table};
 use crate::{CliError, Exit, Output};
 
 /// How often to look whether somebody decided.
@@ -34,7 +35,7 @@ fn cluster(row: &Value) -> String {
     }
 }
 
-fn elevation_table(answer: &Value) -> String {
+fn elevation_table(answer: &Value) -> Table {
     table(std::slice::from_ref(answer), &ELEVATIONS)
 }
 
@@ -97,6 +98,7 @@ pub(super) async fn run(verb: ElevationVerb, out: &mut Output) -> Result<(), Cli
             ];
             let asked = filters.into_iter().filter(|(asked, _)| *asked).map(|(_, name)| (name, "true"));
             let answer = client.get("/api/v1/elevations", &asked.collect::<Vec<_>>()).await?;
+            names::keep(&connection, NameKind::Elevations, items(&answer), false);
             write_list(&answer, connection.output, &ELEVATIONS, out)
         }
         ElevationVerb::Show { id, connection } => {

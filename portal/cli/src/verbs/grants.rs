@@ -20,11 +20,14 @@ const GRANTS: [Column<'_>; 8] = [
     ("TARGET", |row| cell(row, &["/target"])),
 ];
 
-/// Its state, and why it opens nothing though it has neither expired nor been revoked.
+/// Its state with what ended it: who revoked it, or why it opens nothing though it has neither expired nor been revoked.
 fn state(row: &Value) -> String {
-    match cell(row, &["/end_reason"]) {
-        reason if reason.is_empty() => cell(row, &["/state"]),
-        reason => format!("{}: {}", cell(row, &["/state"]), reason.replace('_', " ")),
+    let state = cell(row, &["/state"]);
+    let (reason, by) = (cell(row, &["/end_reason"]), cell(row, &["/revoked/by"]));
+    match state.as_str() {
+        "revoked" if !by.is_empty() => format!("revoked by {by}"),
+        _ if reason.is_empty() => state,
+        _ => format!("{state}: {}", reason.replace('_', " ")),
     }
 }
 
@@ -88,7 +91,7 @@ fn show(answer: &Value) -> String {
     if let Some(Value::Array(streams)) = streams {
         text.push_str(&format!("open streams: {}\n", streams.len()));
         if !streams.is_empty() {
-            text.push_str(&table(&streams, &STREAMS));
+            text.push_str(&table(&streams, &STREAMS).lines(None));
         }
     }
     text
@@ -143,7 +146,7 @@ async fn revoke_ids(client: &Client, args: &RevokeArgs, out: &mut Output) -> Res
         several => json!({ "items": several.iter().map(|(_, answer)| answer).collect::<Vec<_>>() }),
     };
     out.value(args.connection.output, &answer, |_| {
-        ended.iter().map(|(id, _)| format!("revoked {id}\n")).collect()
+        ended.iter().map(|(id, _)| format!("revoked {id}\n")).collect::<String>()
     })
 }
 

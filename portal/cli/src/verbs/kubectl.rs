@@ -1,6 +1,5 @@
 //! `aro kubectl CLUSTER -- …`
 
-use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -14,6 +13,7 @@ use crate::args::{Format, KubectlArgs};
 use crate::client::Client;
 use crate::kubeconfig::{Entry, PlugIn, context, written};
 use crate::output::cell;
+use crate::platform::become_program;
 use crate::profile::Profile;
 use crate::{CliError, Output, files};
 
@@ -27,12 +27,24 @@ pub(super) async fn run(args: KubectlArgs, _out: &mut Output) -> Result<(), CliE
     let profile = Profile::named(args.connection.config_dir.as_deref(), args.connection.profile.as_deref())?;
     let client = Client::new(&args.connection)?;
     let resource = resolve(&client, &args.cluster).await?;
-    let file = match living(&client, &profile, &resource, &args.rights).await? {
-        Some(file) => file,
-        None => create_kubeconfig(&client, &profile, &resource, &args, &plug_in).await?,
-    };
-    let cause = Command::new("kubectl").args(&args.arguments).env("KUBECONFIG", &file).exec();
-    Err(CliError::Program { program: "kubectl".to_owned(), cause })
+    let file = kubeconfig_of(&client, &profile, &resource, &args, &plug_in).await?;
+    let mut command = Command::new("kubectl");
+    command.args(&args.arguments).env("KUBECONFIG", &file);
+    Err(become_program(command, "kubectl"))
+}
+
+/// The kubeconfig of a grant of this person that lives, else of a new one. The file's name is the grant's id.
+pub(super) async fn kubeconfig_of(
+    client: &Client,
+    profile: &Profile,
+    resource: &str,
+    args: &KubectlArgs,
+    plug_in: &PlugIn,
+) -> Result<PathBuf, CliError> {
+    match living(client, profile, resource, &args.rights).await? {
+        Some(file) => Ok(file),
+        None => create_kubeconfig(client, profile, resource, args, plug_in).await,
+    }
 }
 
 /// The kubeconfig of a grant that this command created earlier, is still active at the portal and gives these rights now.

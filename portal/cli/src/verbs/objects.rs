@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{items, resolve, segment};
 use crate::args::{EventsArgs, Format, LogsArgs, ObjectsArgs};
@@ -15,6 +15,9 @@ use crate::{CliError, Output};
 const AGAIN: Duration = Duration::from_secs(2);
 /// How many events are remembered to detect new ones; older ones are no longer in the portal's list either.
 const MOST_KNOWN: usize = 50_000;
+
+/// The longest line of a log that is written as one object, in bytes.
+const MOST_LINE: usize = 1024 * 1024;
 
 const NODES: [Column<'_>; 7] = [
     ("NAME", |row| cell(row, &["/name"])),
@@ -171,7 +174,11 @@ fn print_events(rows: &[Value], format: Format, first: bool, out: &mut Output) -
         Format::Json | Format::Yaml => rows.iter().try_for_each(|row| out.json_line(row)),
         Format::Name => out.raw(&names(rows, "/name")),
         Format::Csv | Format::Table => {
-            let text = if format == Format::Csv { separated(rows, &EVENTS) } else { table(rows, &EVENTS) };
+            let text = if format == Format::Csv {
+                separated(rows, &EVENTS)
+            } else {
+                out.lines(&table(rows, &EVENTS))
+            };
             let shown =
                 if first { text.as_str() } else { text.split_once('\n').map_or("", |(_, rest)| rest) };
             out.raw(shown)
@@ -190,6 +197,11 @@ pub(super) async fn logs(args: LogsArgs, out: &mut Output) -> Result<(), CliErro
         }
         (None, None) => return Err(CliError::Usage("say in which namespace: NAMESPACE/POD".to_owned())),
     };
+    if !matches!(args.connection.output, Format::Table | Format::Json) {
+        return Err(CliError::Usage(
+            "-o: a log is written as it is, or an object a line with -o json".to_owned(),
+        ));
+    }
     let client = Client::new(&args.connection)?;
     let id = resolve(&client, &args.cluster).await?;
     let path = format!("/api/v1/clusters{id}/pods/{}/{}/log", segment(namespace)?, segment(pod)?);
@@ -208,10 +220,46 @@ pub(super) async fn logs(args: LogsArgs, out: &mut Output) -> Result<(), CliErro
     .into_iter()
     .filter(|(_, value)| !value.is_empty())
     .collect();
-    let write = |bytes: &[u8]| out.bytes(bytes);
-    if args.follow {
+    let mut lines = LogLines { json: args.connection.output == Format::Json, pending: Vec::new() };
+    let write = |bytes: &[u8]| lines.push(bytes, out);
+    let ended = if args.follow {
         client.follow(&path, &query, write).await
     } else {
         client.copy(&path, &query, write).await
+    };
+    // What came of the last line is written whatever ended the log.
+    let finished = lines.finish(out);
+    ended.and(finished)
+}
+
+/// A log as it comes: byte for byte, or an object a line.
+struct LogLines {
+    json: bool,
+    /// The beginning of a line whose end has not come.
+    pending: Vec<u8>,
+}
+
+impl LogLines {
+    fn push(&mut self, mut bytes: &[u8], out: &mut Output) -> Result<(), CliError> {
+        if !self.json {
+            return out.bytes(bytes);
+        }
+        while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
+            self.pending.extend_from_slice(&bytes[..end]);
+            bytes = &bytes[end + 1..];
+            self.write(out)?;
+        }
+        self.pending.extend_from_slice(bytes);
+        // A line without an end is written in pieces.
+        if self.pending.len() > MOST_LINE { self.write(out) } else { Ok(()) }
+    }
+
+    fn write(&mut self, out: &mut Output) -> Result<(), CliError> {
+        let line = std::mem::take(&mut self.pending);
+        out.json_line(&json!({ "line": String::from_utf8_lossy(&line) }))
+    }
+
+    fn finish(mut self, out: &mut Output) -> Result<(), CliError> {
+        if self.pending.is_empty() { Ok(()) } else { self.write(out) }
     }
 }

@@ -84,6 +84,7 @@ async fn watch(
         match client.get(&path, &[]).await {
             Ok(answer) => {
                 (missing, away) = (APPEARS, 0);
+                out.progress_ends();
                 told.print(&answer, out)?;
                 match cell(&answer, &["/state"]).as_str() {
                     "succeeded" => return Ok(()),
@@ -92,14 +93,21 @@ async fn watch(
                 }
             }
             // It was asked for a moment ago.
-            Err(CliError::Refused { status: 404, .. }) if missing < APPEARS => missing += 1,
+            Err(CliError::Refused { status: 404, .. }) if missing < APPEARS => {
+                missing += 1;
+                out.progress(&format!("waiting for the operation to begin, {missing} s"));
+            }
             // A portal that restarts.
             Err(CliError::Unreachable { .. } | CliError::Refused { status: 502..=504, .. })
                 if away < AWAY =>
             {
                 away += 1;
+                out.progress(&format!("waiting for the portal, {away} s"));
             }
-            Err(error) => return Err(error),
+            Err(error) => {
+                out.progress_ends();
+                return Err(error);
+            }
         }
         tokio::time::sleep(AGAIN).await;
     }

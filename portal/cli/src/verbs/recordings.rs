@@ -1,8 +1,6 @@
 //! `aro recordings …`
 
-use std::fs::OpenOptions;
 use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,7 +12,7 @@ use crate::args::{PlayArgs, RecordingsVerb};
 use crate::cast::{Cast, Screen, clock};
 use crate::client::Client;
 use crate::output::{Column, cell, fields};
-use crate::{CliError, Output};
+use crate::{CliError, Output, platform};
 
 /// Longest pause that is played, where pauses are shortened, milliseconds.
 const PAUSE: u64 = 2_000;
@@ -92,8 +90,7 @@ fn cast_of(id: &str) -> Result<String, CliError> {
 /// Whole, or not at all.
 async fn download(client: &Client, path: &str, query: &[(&str, &str)], file: &Path) -> Result<(), CliError> {
     let failed = |cause| CliError::File { path: file.to_owned(), cause };
-    let mut written =
-        OpenOptions::new().write(true).create_new(true).mode(0o600).open(file).map_err(failed)?;
+    let mut written = platform::private_file().create_new(true).open(file).map_err(failed)?;
     let copied = client.copy(path, query, |chunk| written.write_all(chunk).map_err(failed)).await;
     let done = copied.and_then(|()| written.sync_all().map_err(failed));
     if done.is_err() {

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::{put, resolve, segment, write_list};
+use super::{items, put, resolve, segment, write_list};
 use crate::args::{Format, RobotCreateArgs, RobotsVerb};
 use crate::client::Client;
+use crate::names::{self, NameKind};
 use crate::output::{Column, cell};
 use crate::{CliError, Output, files};
 
@@ -34,6 +35,7 @@ pub(super) async fn run(verb: RobotsVerb, out: &mut Output) -> Result<(), CliErr
         RobotsVerb::List { connection } => {
             let client = Client::new(&connection)?;
             let answer = client.get("/api/v1/robots", &[]).await?;
+            names::keep(&connection, NameKind::Robots, items(&answer), true);
             write_list(&answer, connection.output, &ROBOTS, out)
         }
         RobotsVerb::Create(args) => create(args, out).await,

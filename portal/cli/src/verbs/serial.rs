@@ -20,6 +20,6 @@ pub(super) async fn run(args: SerialArgs, out: &mut Output) -> Result<(), CliErr
     }
     out.value(args.connection.output, &answer, |answer| {
         let text = |line| rp_base::text::clean(&cell(line, &["/text"]), 10_000);
-        items(&answer["lines"]).iter().map(|line| format!("{}\n", text(line))).collect()
+        items(&answer["lines"]).iter().map(|line| format!("{}\n", text(line))).collect::<String>()
     })
 }

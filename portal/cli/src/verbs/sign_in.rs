@@ -12,12 +12,10 @@ use crate::{CliError, Output, tls};
 pub(super) async fn login(args: LoginArgs, out: &mut Output) -> Result<(), CliError> {
     let profile = Profile::named(args.config_dir.as_deref(), args.profile.as_deref())?;
     let former = profile.settings()?;
-    let portal = args.portal.or_else(|| former.as_ref().map(|settings| settings.portal.clone()));
+    let portal =
+        args.address.or(args.portal).or_else(|| former.as_ref().map(|settings| settings.portal.clone()));
     let portal = portal.ok_or_else(|| {
-        CliError::Usage(format!(
-            "say where the portal is: {} --portal https://…",
-            profile.sign_in_command(None)
-        ))
+        CliError::Usage(format!("say where the portal is: {} https://…", profile.sign_in_command(None)))
     })?;
     let ca = match &args.ca_file {
         Some(file) => Some(tls::authorities(file)?),

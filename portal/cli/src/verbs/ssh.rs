@@ -1,6 +1,5 @@
 //! `aro ssh`, `aro scp`: the real OpenSSH, with an access behind it.
 
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -10,6 +9,7 @@ use super::{items, kubeconfig::name, resolve};
 use crate::args::{Connection, ScpArgs, SshArgs, SshConfigArgs, SshRefreshArgs, SshVerb};
 use crate::client::Client;
 use crate::output::cell;
+use crate::platform::become_program;
 use crate::profile::Profile;
 use crate::ssh::{SessionRequirements, SshSetup, destination, machine, quoted, ready, short};
 use crate::{CliError, Output, files};
@@ -46,7 +46,7 @@ pub(super) async fn ssh(args: SshArgs, out: &mut Output) -> Result<(), CliError>
         command.arg("-L").arg(forward);
     }
     command.arg("-l").arg(wanted).arg("--").arg(&prepared.host).args(&args.command);
-    become_it(command, "ssh")
+    Err(become_program(command, "ssh"))
 }
 
 /// The first master that is ready, else the first machine.
@@ -63,12 +63,6 @@ async fn first(client: &Client, resource: &str, out: &mut Output) -> Result<Stri
 async fn machines(client: &Client, resource: &str) -> Result<Vec<Value>, CliError> {
     let answer = client.get(&format!("/api/v1/clusters{resource}/ssh/machines"), &[]).await?;
     Ok(items(&answer).to_vec())
-}
-
-/// Exit codes, signals and the terminal are the program's own.
-fn become_it(mut command: Command, program: &str) -> Result<(), CliError> {
-    let cause = command.exec();
-    Err(CliError::Program { program: program.to_owned(), cause })
 }
 
 pub(super) async fn scp(args: ScpArgs, out: &mut Output) -> Result<(), CliError> {
@@ -91,7 +85,7 @@ pub(super) async fn scp(args: ScpArgs, out: &mut Output) -> Result<(), CliError>
     for place in &args.places {
         command.arg(place_of(place, &prepared));
     }
-    become_it(command, "scp")
+    Err(become_program(command, "scp"))
 }
 
 /// `MACHINE:PATH` is on the machine, everything else is here: a path with a colon before its first slash is written

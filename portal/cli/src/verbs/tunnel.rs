@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use rp_tunnel::Destination;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 use super::resolve;
@@ -12,7 +11,7 @@ use crate::client::Client;
 use crate::output::cell;
 use crate::profile::Profile;
 use crate::tunnel::{Link, LocalListener, Tunnel, TunnelRequest, forget, kept, request, to_json};
-use crate::{CliError, Output};
+use crate::{CliError, Output, platform, progress};
 
 pub(super) async fn run(args: TunnelArgs, out: &mut Output) -> Result<(), CliError> {
     let places = args.to.iter().map(|text| {
@@ -67,7 +66,7 @@ pub(super) async fn open_tunnel(
 
 async fn connect(tunnel: Tunnel) -> Result<OpenedTunnel, CliError> {
     let (link, remarks) = Link::new(tunnel.clone())?;
-    link.begin().await?;
+    progress::shown("connecting to the proxy", Box::pin(link.begin())).await?;
     Ok(OpenedTunnel { tunnel, link, remarks })
 }
 
@@ -80,15 +79,15 @@ pub(super) async fn serve(
     out: &mut Output,
 ) -> Result<(), CliError> {
     let serving = tokio::spawn(door.serve(Arc::clone(&link)));
-    let mut terminated = signal(SignalKind::terminate()).map_err(CliError::Output)?;
+    let terminated = platform::terminated()?;
     let keeping = async move { link.keep().await };
-    tokio::pin!(keeping, done);
+    tokio::pin!(keeping, done, terminated);
     let ended = loop {
         tokio::select! {
             error = &mut keeping => break Err(error),
             remark = remarks.recv() => if let Some(remark) = remark { out.note(&remark) },
             _ = tokio::signal::ctrl_c() => break Ok(()),
-            _ = terminated.recv() => break Ok(()),
+            () = &mut terminated => break Ok(()),
             () = &mut done => break Ok(()),
         }
     };

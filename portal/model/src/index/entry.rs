@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use rp_base::Timestamp;
-use rp_base::text::clean;
 use rp_documents::cluster::{Instant, ProvisioningState};
-use rp_documents::{ClusterDocument, ClusterHealth, ImportedCluster, ResourceId};
+use rp_documents::{ClusterDocument, ImportedCluster, ResourceId, Standing};
 use web::State;
+
+use super::health::Health;
 
 /// A cluster, ours or imported.
 #[derive(Debug, Clone)]
@@ -40,10 +41,13 @@ pub struct Entry {
     pub reachable: bool,
     pub imported: Option<Imported>,
     pub health: Option<Arc<Health>>,
+    /// Why its newest operation failed, as the operation's log has it.
+    pub cause: Option<Arc<str>>,
     /// When it was looked at last; what that look saw is `health`.
     pub look: Option<CheckTime>,
-    /// Since when it is in the state that is shown, where known: a document has the time of its last change; changes
-    /// that checks found are known since this process started.
+    /// Since when it is in the state that is shown, where known: a document has the time of its last change, the monitor
+    /// stores since when checks find the same. Where an earlier version of it did not, changes are known since this
+    /// process started.
     pub since: Option<Timestamp>,
     shown: State,
     wrong: Box<str>,
@@ -66,30 +70,6 @@ pub struct Imported {
     pub credential: &'static str,
     pub as_groups: Vec<String>,
 }
-
-/// The last look.
-#[derive(Debug, Clone)]
-pub struct Health {
-    pub looked_at: Timestamp,
-    pub answers: bool,
-    pub operators: Vec<String>,
-    pub nodes_not_ready: u32,
-    pub nodes: u32,
-    pub alerts: usize,
-    pub alert_names: Vec<String>,
-    pub certificate: Option<Timestamp>,
-    pub version: String,
-    /// The version it is being brought to, or empty.
-    pub updating_to: String,
-    pub took_ms: u64,
-    /// Status of the API server's `/healthz`; 0: no answer; none: not asked.
-    pub healthz: Option<u16>,
-    /// Parts of the look that failed, and why.
-    pub failed: Vec<(String, String)>,
-}
-
-/// What is kept of the names of one look.
-const MOST_NAMES: usize = 100;
 
 fn name(state: Option<ProvisioningState>) -> &'static str {
     state.map_or("", ProvisioningState::name)
@@ -133,6 +113,7 @@ impl Entry {
             reachable: !properties.network_profile.private_endpoint_ip.is_empty(),
             imported: None,
             health: None,
+            cause: None,
             look: None,
             since: None,
             shown: State::Unknown,
@@ -176,6 +157,7 @@ impl Entry {
                 as_groups: document.as_groups.clone(),
             }),
             health: None,
+            cause: None,
             look: None,
             since: None,
             shown: State::Unknown,
@@ -184,10 +166,12 @@ impl Entry {
         }
     }
 
-    /// The same with the last look, or without one; only now it can be found by its text. `before` is what it was.
+    /// The same with the last check, or without one, and with the cause of its failed operation; only now it can be found
+    /// by its text. `before` is what it was.
     pub(super) fn finished(
         mut self,
         health: Option<&Arc<Health>>,
+        cause: Option<&Arc<str>>,
         look: Option<CheckTime>,
         before: Option<&Self>,
     ) -> Self {
@@ -195,6 +179,7 @@ impl Entry {
             health.map(|health| &health.version).filter(|seen| !seen.is_empty() && self.imported.is_some());
         self.version = seen.unwrap_or(&self.own_version).clone();
         self.health = health.cloned();
+        self.cause = cause.cloned();
         self.look = look;
         self.shown = self.worst();
         self.wrong = self.words().into();
@@ -206,6 +191,11 @@ impl Entry {
     /// Since when the cluster is in the shown state.
     fn began(&self, before: Option<&Self>) -> Option<Timestamp> {
         let seen = matches!(self.shown, State::Degraded | State::NoAnswer);
+        // What the monitor stored is the same after a restart, and on every replica.
+        let stored = self.health.as_ref().and_then(|health| health.since);
+        if (seen || self.shown == State::Healthy) && stored.is_some() {
+            return stored;
+        }
         match before {
             Some(before) if before.shown == self.shown && seen => before.since,
             // This process observed the change, with a check.
@@ -270,6 +260,7 @@ impl Entry {
             &self.version,
             &self.infra_id,
             &self.admin_error,
+            &self.wrong,
             &self.api_url,
             &self.console_url,
             &self.location,
@@ -323,9 +314,11 @@ impl Entry {
             None => State::Imported,
         };
         match (&self.health, own) {
-            (Some(health), State::Succeeded | State::Imported) if !health.answers => State::NoAnswer,
-            (Some(health), State::Succeeded | State::Imported) if health.is_degraded() => State::Degraded,
-            (Some(_), State::Succeeded | State::Imported) => State::Healthy,
+            (Some(health), State::Succeeded | State::Imported) => match health.standing {
+                Standing::NoAnswer => State::NoAnswer,
+                Standing::Degraded => State::Degraded,
+                Standing::Healthy => State::Healthy,
+            },
             (_, own) => own,
         }
     }
@@ -333,69 +326,15 @@ impl Entry {
     fn words(&self) -> String {
         let health = self.health.as_ref();
         match self.shown {
-            State::NoAnswer => "The API server did not answer the last look".to_owned(),
+            State::NoAnswer => "The API server did not answer the last check".to_owned(),
             State::Degraded => health.map(|health| health.words()).unwrap_or_default(),
             State::Failed(_) if !self.admin_error.is_empty() => self.admin_error.clone(),
-            State::Failed(_) => health.map(|health| health.failure()).unwrap_or_default(),
+            State::Failed(_) => match &self.cause {
+                Some(cause) => cause.as_ref().to_owned(),
+                None => health.map(|health| health.failure()).unwrap_or_default(),
+            },
             State::Creating => self.install.clone().unwrap_or_default(),
             _ => String::new(),
         }
-    }
-}
-
-impl Health {
-    pub(super) fn from_record(health: &ClusterHealth) -> Self {
-        // The other collectors depend on the one that asks the API server.
-        let failed = |word: &str| {
-            health.collectors.iter().any(|c| c.error.is_some() && c.name.to_ascii_lowercase().contains(word))
-        };
-        let all_failed = !health.collectors.is_empty()
-            && health.collectors.iter().all(|collector| collector.error.is_some());
-        let names = |names: &[String]| names.iter().take(MOST_NAMES).map(|name| clean(name, 200)).collect();
-        let failures = health.collectors.iter().filter_map(|part| Some((part, part.error.as_deref()?)));
-        Self {
-            looked_at: health.looked_at,
-            healthz: health.healthz,
-            // The API server's own health endpoint, where it was asked.
-            answers: health.healthz.map_or(!all_failed && !failed("apiserver"), |status| status != 0),
-            operators: names(&health.operators_degraded),
-            nodes_not_ready: health.nodes_not_ready,
-            nodes: health.nodes,
-            alerts: health.alerts.len(),
-            alert_names: names(&health.alerts),
-            certificate: health.certificate_expiry,
-            version: clean(&health.version, 100),
-            updating_to: clean(&health.updating_to, 100),
-            took_ms: health.took_ms,
-            failed: failures
-                .take(MOST_NAMES)
-                .map(|(part, error)| (clean(&part.name, 100), clean(error, 300)))
-                .collect(),
-        }
-    }
-
-    /// What the look says about a failure: its own first error, else what it saw.
-    pub fn failure(&self) -> String {
-        self.failed.first().map_or_else(|| self.words(), |(_, why)| why.clone())
-    }
-
-    /// Whether it answers but something is wrong.
-    pub fn is_degraded(&self) -> bool {
-        !self.operators.is_empty() || self.nodes_not_ready > 0
-    }
-
-    /// What the look saw.
-    pub fn words(&self) -> String {
-        let mut parts = Vec::new();
-        if !self.operators.is_empty() {
-            let shown: Vec<&str> = self.operators.iter().take(3).map(String::as_str).collect();
-            let more = self.operators.len().saturating_sub(shown.len());
-            let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-            parts.push(format!("Degraded: {}{rest}", shown.join(", ")));
-        }
-        if self.nodes_not_ready > 0 {
-            parts.push(format!("{} of {} nodes not ready", self.nodes_not_ready, self.nodes));
-        }
-        parts.join("; ")
     }
 }

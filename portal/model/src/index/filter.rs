@@ -7,7 +7,8 @@ use rp_base::Timestamp;
 use web::ListQuery;
 
 use super::Entry;
-use super::search::{in_view, state_word};
+use super::part::in_view;
+use super::search::state_word;
 
 /// A query of text is cut here, in characters.
 const MOST_TEXT: usize = 500;
@@ -48,6 +49,7 @@ pub struct BadFilter {
 #[derive(Debug)]
 pub(super) struct Filter<'a> {
     query: &'a ListQuery,
+    now: Timestamp,
     words: Vec<String>,
     states: Vec<String>,
     version: Option<Version>,
@@ -75,6 +77,7 @@ impl<'a> Filter<'a> {
         }
         Ok(Self {
             query,
+            now,
             words: text.to_lowercase().split_whitespace().map(str::to_owned).collect(),
             states,
             version: Version::read(&query.version)?,
@@ -91,7 +94,7 @@ impl<'a> Filter<'a> {
         let q = self.query;
         let same = |wanted: &str, is: &str| wanted.is_empty() || is.eq_ignore_ascii_case(wanted);
         (self.words.is_empty() || entry.has_words(&self.words))
-            && in_view(entry, q.view)
+            && in_view(entry, q.view, self.now)
             && (self.states.is_empty() || self.states.iter().any(|state| in_state(entry, state)))
             && self.version.as_ref().is_none_or(|version| version.has(&entry.version))
             && same(&q.source, if entry.imported.is_some() { "imported" } else { "aro" })

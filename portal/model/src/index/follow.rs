@@ -4,24 +4,58 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use rp_base::chain;
+use rp_base::text::clean;
+use rp_base::{Timestamp, chain};
 use rp_database::{SharedStore, StoreError, Stored};
-use rp_documents::{BucketLooks, ClusterHealth, Collection, Document, Look, SavedView};
+use rp_documents::{
+    BucketLooks, ClusterHealth, Collection, Document, Elevation, Look, ProvisioningState, SavedView,
+};
+use serde::Deserialize;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::entry::CheckTime;
-use super::{ClusterIndex, Entry, Health};
+use super::{ClusterIndex, Entry, Health, OpenRequest};
 
 /// Changes are batched for this long.
 const POLL: Duration = Duration::from_millis(250);
-const FOLLOWED: [Collection; 5] = [
+const FOLLOWED: [Collection; 7] = [
     Collection::OpenShiftClusters,
     Collection::ImportedClusters,
     Collection::ClusterHealth,
     Collection::Looks,
     Collection::SavedViews,
+    Collection::OperationLogs,
+    Collection::Elevations,
 ];
+/// Changes that are read at once.
+const BATCH: u32 = 1000;
+/// Logs of operations that are read at once: each may have tens of KiB.
+const BATCH_OF_LOGS: u32 = 50;
+
+/// What is read of an operation's log.
+#[derive(Deserialize)]
+struct OperationEnd {
+    /// The cluster's lower-case resource id.
+    key: String,
+    started: Timestamp,
+    #[serde(default)]
+    ended: Option<Timestamp>,
+    #[serde(default)]
+    result: String,
+    #[serde(default)]
+    error: String,
+}
+
+/// The newest operation of a cluster, and why it failed where it did.
+struct NewestOperation {
+    id: String,
+    started: Timestamp,
+    cause: Option<Arc<str>>,
+}
+
+/// Characters that are kept of a cause.
+const MOST_CAUSE: usize = 300;
 
 pub(super) struct Follower {
     store: SharedStore,
@@ -38,6 +72,10 @@ pub(super) struct Follower {
     /// Under which resource id a document stands.
     by_document: HashMap<(Collection, String), Arc<str>>,
     views: BTreeMap<String, Arc<SavedView>>,
+    /// By lower-case resource id.
+    operations: HashMap<String, NewestOperation>,
+    /// By the elevation's id.
+    requests: HashMap<String, OpenRequest>,
     /// The initial load is complete: from now on this process observes changes itself.
     watching: bool,
 }
@@ -54,6 +92,8 @@ impl Follower {
             entries: BTreeMap::new(),
             by_document: HashMap::new(),
             views: BTreeMap::new(),
+            operations: HashMap::new(),
+            requests: HashMap::new(),
             watching: false,
         }
     }
@@ -63,11 +103,11 @@ impl Follower {
         let asked = Instant::now();
         let mut changed = false;
         for (at, collection) in FOLLOWED.into_iter().enumerate() {
+            let batch = if collection == Collection::OperationLogs { BATCH_OF_LOGS } else { BATCH };
             loop {
-                let changes = self.store.changes(collection, self.cursors[at], 1000).await?;
+                let changes = self.store.changes(collection, self.cursors[at], batch).await?;
                 for change in changes.items {
-                    self.apply(collection, &change.id, change.document.as_ref());
-                    changed = true;
+                    changed |= self.apply_change(collection, &change.id, change.document.as_ref());
                 }
                 self.cursors[at] = changes.cursor;
                 if !changes.more {
@@ -77,10 +117,26 @@ impl Follower {
         }
         self.watching = true;
         if changed {
-            index.set(self.entries.values().cloned().collect(), self.views.values().cloned().collect());
+            index.set(
+                self.entries.values().cloned().collect(),
+                self.views.values().cloned().collect(),
+                self.requests.values().cloned().collect(),
+            );
         }
         index.mark_fresh(asked);
         Ok(())
+    }
+
+    /// Whether the projection shows the change: a running operation writes its log every second.
+    fn apply_change(&mut self, collection: Collection, id: &str, document: Option<&Stored>) -> bool {
+        match collection {
+            Collection::OperationLogs => self.apply_operation(id, document),
+            Collection::Elevations => self.apply_elevation(id, read(id, document)),
+            _ => {
+                self.apply(collection, id, document);
+                true
+            }
+        }
     }
 
     fn apply(&mut self, collection: Collection, id: &str, document: Option<&Stored>) {
@@ -98,7 +154,9 @@ impl Follower {
             if ours { self.entries.remove(&key) } else { None }
         });
         let Some(entry) = entry else { return };
-        let entry = entry.finished(self.health.get(id), self.looks.get(id).copied(), before.as_deref());
+        let cause = self.operations.get(entry.id.key()).and_then(|operation| operation.cause.as_ref());
+        let look = self.looks.get(id).copied();
+        let entry = entry.finished(self.health.get(id), cause, look, before.as_deref());
         let key: Arc<str> = Arc::from(entry.id.key());
         self.by_document.insert(document, Arc::clone(&key));
         self.entries.insert(key, Arc::new(entry));
@@ -141,17 +199,64 @@ impl Follower {
         };
     }
 
+    /// The log of an operation. A newer operation of the cluster replaces what an older one left.
+    fn apply_operation(&mut self, id: &str, document: Option<&Stored>) -> bool {
+        let Some(stored) = document else { return self.remove_operation(id) };
+        let Ok(log) = serde_json::from_str::<OperationEnd>(&stored.body) else {
+            // The follower of operations logs what it cannot read.
+            return false;
+        };
+        if self.operations.get(&log.key).is_some_and(|known| known.id != id && known.started > log.started) {
+            return false;
+        }
+        let failed =
+            log.ended.is_some() && log.result == ProvisioningState::Failed.name() && !log.error.is_empty();
+        let cause: Option<Arc<str>> = failed.then(|| Arc::from(clean(&log.error, MOST_CAUSE)));
+        let newest = NewestOperation { id: id.to_owned(), started: log.started, cause: cause.clone() };
+        let before = self.operations.insert(log.key.clone(), newest).and_then(|known| known.cause);
+        before != cause && self.recompute_cluster(&log.key)
+    }
+
+    /// The store deletes a log some time after its last write ([`rp_documents::OperationLog::LIFE`]).
+    fn remove_operation(&mut self, id: &str) -> bool {
+        let found = self.operations.iter().find(|(_, operation)| operation.id == id);
+        let Some(key) = found.map(|(key, _)| key.clone()) else { return false };
+        let removed = self.operations.remove(&key);
+        removed.is_some_and(|operation| operation.cause.is_some()) && self.recompute_cluster(&key)
+    }
+
+    /// Recomputes the cluster of that lower-case resource id; whether there is one.
+    fn recompute_cluster(&mut self, key: &str) -> bool {
+        let Some(document) = self.entries.get(key).map(|entry| entry.document.clone()) else { return false };
+        self.recompute(&document);
+        true
+    }
+
+    /// A request for an elevation that nobody has decided or taken back; whether one lapsed is a matter of the time.
+    fn apply_elevation(&mut self, id: &str, elevation: Option<Elevation>) -> bool {
+        let open = elevation.filter(|elevation| {
+            elevation.decision.is_none() && elevation.not_before.is_none() && elevation.ended.is_none()
+        });
+        match open {
+            Some(open) => {
+                let lapses = open.asked + Elevation::REQUEST_LIFE;
+                self.requests.insert(id.to_owned(), OpenRequest { owner: open.owner.sub, lapses });
+                true
+            }
+            None => self.requests.remove(id).is_some(),
+        }
+    }
+
     fn recompute(&mut self, id: &str) {
         for collection in [Collection::OpenShiftClusters, Collection::ImportedClusters] {
             let Some(key) = self.by_document.get(&(collection, id.to_owned())) else { continue };
             if let Some(entry) = self.entries.get_mut(key) {
                 let before = if self.watching { Some(Arc::clone(entry)) } else { None };
                 let next = Entry::clone(entry);
-                *entry = Arc::new(next.finished(
-                    self.health.get(id),
-                    self.looks.get(id).copied(),
-                    before.as_deref(),
-                ));
+                let cause =
+                    self.operations.get(entry.id.key()).and_then(|operation| operation.cause.as_ref());
+                let look = self.looks.get(id).copied();
+                *entry = Arc::new(next.finished(self.health.get(id), cause, look, before.as_deref()));
             }
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rp_base::Timestamp;
 use rp_documents::ResourceId;
 use url::Url;
-use web::{ListQuery, ListView, State};
+use web::{ListQuery, State};
 
 use super::filter::{BadFilter, Filter};
 use super::order::{Cursor, SortKey};
@@ -118,22 +118,6 @@ impl<'a> Selection<'a> {
     }
 }
 
-/// Whether a view that everybody has shows the cluster.
-pub(super) fn in_view(entry: &Entry, view: ListView) -> bool {
-    let state = entry.state_shown();
-    match view {
-        ListView::All => true,
-        ListView::Failed => matches!(state, State::Failed(_)),
-        ListView::Imported => entry.imported.is_some(),
-        ListView::NotHealthy => {
-            matches!(state, State::Failed(_) | State::Degraded | State::NoAnswer | State::Canceled)
-        }
-        ListView::InProgress => {
-            matches!(state, State::Creating | State::Updating(_) | State::AdminUpdate | State::Deleting)
-        }
-    }
-}
-
 /// The value of the state filter.
 pub fn state_word(state: &State) -> &'static str {
     match state {
@@ -175,6 +159,34 @@ pub fn jump(text: &str, snapshot: &Snapshot) -> Option<Arc<Entry>> {
     let first = found.next()?;
     // Two clusters behind one address: search shows both.
     found.next().is_none().then(|| Arc::clone(first))
+}
+
+/// The page that a whole name leads to: what [`jump`] finds, the one cluster of this name or infrastructure id, or a node
+/// of a cluster, whose name begins with the infrastructure id.
+pub fn open(text: &str, snapshot: &Snapshot) -> Option<String> {
+    let text = text.trim();
+    if let Some(found) = jump(text, snapshot) {
+        return Some(found.path());
+    }
+    let is_whole = |entry: &Entry| {
+        let id = &entry.infra_id;
+        entry.id.name().eq_ignore_ascii_case(text) || (!id.is_empty() && id.eq_ignore_ascii_case(text))
+    };
+    if let Some(found) = only(snapshot, is_whole) {
+        return Some(found.path());
+    }
+    let has_node = |entry: &Entry| {
+        let rest = text.strip_prefix(entry.infra_id.as_str()).filter(|_| !entry.infra_id.is_empty());
+        rest.and_then(|rest| rest.strip_prefix('-')).is_some_and(|rest| !rest.is_empty())
+    };
+    only(snapshot, has_node).map(|found| format!("{}/nodes/{}", found.path(), web::text::encode(text)))
+}
+
+/// The one cluster that fits; none where several do.
+fn only(snapshot: &Snapshot, fits: impl Fn(&Entry) -> bool) -> Option<&Arc<Entry>> {
+    let mut found = snapshot.entries.iter().filter(|entry| fits(entry));
+    let first = found.next()?;
+    found.next().is_none().then_some(first)
 }
 
 fn by_resource_id(text: &str, snapshot: &Snapshot) -> Option<Arc<Entry>> {

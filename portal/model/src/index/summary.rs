@@ -6,23 +6,15 @@ use rp_base::Timestamp;
 use web::{BrokenCluster, Facets, ListView, State, Summary, VersionCount};
 
 use super::filter::numbers;
-use super::search::in_view;
+use super::part::{Part, in_view};
 use super::{Entry, Snapshot};
 
 /// Bars of the histogram.
 const BARS: usize = 6;
-/// A certificate ends soon, in seconds.
-const CERTIFICATE_SOON: i64 = 30 * 24 * 3600;
-/// Not looked at for so long, in seconds, is worth a look.
-const UNSEEN: i64 = 15 * 60;
+/// Broken for so long, in seconds, is listed: a day.
+const LONG: i64 = 24 * 3600;
 /// Values that a filter offers.
 const OFFERED: usize = 50;
-
-/// Whether a certificate of the cluster ends within 30 days.
-fn certificate_soon(entry: &Entry, now: Timestamp) -> bool {
-    let end = entry.health.as_ref().and_then(|health| health.certificate);
-    end.is_some_and(|end| end.seconds() < now.seconds() + CERTIFICATE_SOON)
-}
 
 /// What occurs in the fleet, for the filters.
 pub fn facets(snapshot: &Snapshot) -> Facets {
@@ -51,62 +43,60 @@ pub fn facets(snapshot: &Snapshot) -> Facets {
     Facets { operators, alerts, collectors, regions }
 }
 
-/// Clusters of each saved view.
-pub fn views(snapshot: &Snapshot) -> Vec<(ListView, Option<u64>)> {
-    let count = |view| snapshot.entries.iter().filter(|entry| in_view(entry, view)).count();
-    ListView::EVERY.into_iter().map(|view| (view, u64::try_from(count(view)).ok())).collect()
+/// Clusters of each tab.
+pub fn views(snapshot: &Snapshot, now: Timestamp) -> Vec<(ListView, Option<u64>)> {
+    let count = |view| snapshot.entries.iter().filter(|entry| in_view(entry, view, now)).count();
+    ListView::TABS.into_iter().map(|view| (view, u64::try_from(count(view)).ok())).collect()
 }
 
-/// The strip above the list.
+/// The strip above the list. Each cluster is counted in one line, so that the lines add up to the clusters.
 pub fn summarize(snapshot: &Snapshot, now: Timestamp) -> Summary {
-    let looked_at = snapshot.entries.iter().any(|entry| entry.health.is_some());
     let mut summary = Summary { versions: versions(snapshot), ..Summary::default() };
-    let (mut no_answer, mut degraded, mut certificates, mut unseen) = (0, 0, 0, 0);
     let mut phases: BTreeMap<&str, u64> = BTreeMap::new();
     for entry in &snapshot.entries {
-        match entry.state_shown() {
-            State::Healthy => summary.healthy += 1,
-            State::Failed(_) => summary.failed += 1,
-            State::NoAnswer => no_answer += 1,
-            State::Degraded => degraded += 1,
-            State::Creating => summary.creating += 1,
-            State::Updating(_) => summary.updating += 1,
-            State::AdminUpdate => summary.admin_updating += 1,
-            State::Deleting => summary.deleting += 1,
-            _ => {}
-        }
-        if let Some(phase) = entry.install.as_deref() {
-            *phases.entry(phase).or_default() += 1;
-        }
-        certificates += u64::from(certificate_soon(entry, now));
-        unseen += u64::from(entry.looked_at().is_none_or(|at| now.seconds() - at.seconds() > UNSEEN));
-        if in_view(entry, ListView::InProgress) {
-            let since = entry.modified.map(Timestamp::seconds);
-            summary.oldest = [summary.oldest, since].into_iter().flatten().min();
-        }
-    }
-    if looked_at {
-        summary.no_answer = Some(no_answer);
-        summary.degraded = Some(degraded);
-        summary.certificates = Some(certificates);
-        summary.unseen = Some(unseen);
+        let count = match Part::find(entry, now) {
+            Part::Failed => &mut summary.failed,
+            Part::NoAnswer => &mut summary.no_answer,
+            Part::Degraded => &mut summary.degraded,
+            Part::Canceled => &mut summary.canceled,
+            Part::Certificate => &mut summary.certificates,
+            Part::Unchecked => &mut summary.unchecked,
+            Part::Healthy => &mut summary.healthy,
+            Part::Other => &mut summary.other,
+            Part::InProgress => {
+                let since = entry.modified.map(Timestamp::seconds);
+                summary.oldest = [summary.oldest, since].into_iter().flatten().min();
+                match entry.state_shown() {
+                    State::Creating => {
+                        if let Some(phase) = entry.install.as_deref() {
+                            *phases.entry(phase).or_default() += 1;
+                        }
+                        &mut summary.creating
+                    }
+                    State::AdminUpdate => &mut summary.admin_updating,
+                    State::Deleting => &mut summary.deleting,
+                    _ => &mut summary.updating,
+                }
+            }
+        };
+        *count += 1;
     }
     summary.phases = phases.into_iter().map(|(phase, count)| (phase.to_owned(), count)).collect();
     broken(snapshot, now, &mut summary);
     summary
 }
 
+/// Those that `/?state=failed,noanswer,degraded&age=24h` lists ([`Summary::LONG_BROKEN`]), longest first.
 fn broken(snapshot: &Snapshot, now: Timestamp, summary: &mut Summary) {
-    let day = 24 * 3600;
     let mut broken: Vec<(i64, &Entry)> = snapshot
         .entries
         .iter()
-        .filter(|entry| matches!(entry.state_shown(), State::Failed(_)))
-        .filter_map(|entry| Some((entry.modified?.seconds(), &**entry)))
-        .filter(|(since, _)| *since + day < now.seconds())
+        .filter(|entry| matches!(entry.state_shown(), State::Failed(_) | State::NoAnswer | State::Degraded))
+        .filter_map(|entry| Some((entry.since?.seconds(), &**entry)))
+        .filter(|(since, _)| *since + LONG <= now.seconds())
         .collect();
     broken.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.id.cmp(&b.1.id)));
-    summary.longest_more = u64::try_from(broken.len().saturating_sub(3)).unwrap_or(0);
+    summary.long_broken = u64::try_from(broken.len()).unwrap_or(0);
     summary.longest = broken
         .into_iter()
         .take(3)

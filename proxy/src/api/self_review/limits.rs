@@ -23,6 +23,8 @@ const LISTS: [&str; 5] = ["verbs", "apiGroups", "resources", "resourceNames", "n
 /// Of a group that is not known here.
 const NONE: &[&str] = &[];
 const PATH_VERBS: [&str; 2] = ["get", "head"];
+/// Stands for the verbs that are not in these lists, such as those of security context constraints.
+const OTHER_VERB: &str = "use";
 
 /// Limits the rules in the status of a review, of Kubernetes or of OpenShift.
 ///
@@ -54,7 +56,7 @@ pub(super) fn limit(review: &mut Value, held: Rights) -> Result<(), TooManyRules
 fn tell(status: &mut Map<String, Value>, held: Rights) {
     let told = status.get("evaluationError").and_then(Value::as_str).unwrap_or_default();
     let more = format!(
-        "of rules for all resources, only well-known ones that {} rights of a grant open are listed",
+        "of rules for all resources or all verbs, only well-known ones that {} rights of a grant open are listed",
         held.name()
     );
     let told = if told.is_empty() { more } else { format!("{told}; {more}") };
@@ -119,7 +121,8 @@ impl Limits {
         Ok(())
     }
 
-    /// Those of the verbs that the grant leaves; all of them stay "all" where nothing is taken away.
+    /// Those of the verbs that the grant leaves. "All" never stays: it has `impersonate` in it, which no grant gives, and
+    /// of a path every method.
     fn verbs<'a>(
         &mut self,
         given: &[&'a str],
@@ -129,9 +132,9 @@ impl Limits {
         let all = given.contains(&ALL);
         let asked: &[&'a str] = if all { known } else { given };
         self.spend(asked.len().max(given.len()) + 1)?;
-        let left = |verb: &&'a str| of_verb(verb).demand().is_met(self.held);
-        let allowed: Vec<&'a str> = asked.iter().copied().filter(left).collect();
-        Ok(if all && allowed.len() == asked.len() { vec![ALL] } else { allowed })
+        let held = self.held;
+        self.expanded |= all && of_verb(OTHER_VERB).demand().is_met(held);
+        Ok(asked.iter().copied().filter(|verb| of_verb(verb).demand().is_met(held)).collect())
     }
 
     /// So many more actions are looked at.
@@ -245,7 +248,8 @@ mod tests {
             write["resourceRules"][0],
             json!({ "verbs": ["get", "list", "create"], "apiGroups": [""], "resources": ["pods", "pods/exec"] })
         );
-        assert_eq!(write["resourceRules"][1]["verbs"], json!(["*"]));
+        assert_eq!(write["resourceRules"][1]["verbs"], json!(VERBS));
+        assert_eq!(write["incomplete"], true, "other verbs are left, and not listed");
     }
 
     #[test]
@@ -270,6 +274,23 @@ mod tests {
             }
             let paths = status["nonResourceRules"].as_array().unwrap();
             assert_eq!(paths.len(), PATHS.len(), "{paths:?}");
+        }
+    }
+
+    #[test]
+    fn all_verbs_of_those_that_can_be_impersonated_never_stay_all() {
+        let given = json!({ "resourceRules": [
+            { "verbs": ["*"], "apiGroups": [""], "resources": ["serviceaccounts", "users", "groups"] },
+        ], "nonResourceRules": [{ "verbs": ["*"], "nonResourceURLs": ["/version"] }] });
+        for held in [Rights::Read, Rights::Write] {
+            let status = limited(&given, held);
+            for list in ["resourceRules", "nonResourceRules"] {
+                let rules = status[list].as_array().unwrap();
+                assert!(!rules.is_empty(), "{status}");
+                let verbs = rules.iter().flat_map(|rule| texts(rule, "verbs"));
+                assert!(verbs.into_iter().all(|verb| ![ALL, "impersonate"].contains(&verb)), "{status}");
+            }
+            assert_eq!(status["nonResourceRules"][0]["verbs"], json!(PATH_VERBS));
         }
     }
 

@@ -207,6 +207,25 @@ mod tests {
     }
 
     #[test]
+    fn an_old_dockercfg_has_its_hosts_at_the_top() {
+        let login = json!({ "username": "user", "password": "hush", "email": "user@example.com" });
+        let packed =
+            json!({ "https://index.docker.io/v1/": { "auth": STANDARD.encode("user:hush"), "email": "" } });
+        let plain = json!({ "https://registry.example/v1/": login });
+        for file in [plain, packed] {
+            for text in nested(&file.to_string()) {
+                assert_eq!(found(&text), Err(Finding::Credentials), "{text}");
+            }
+        }
+        for text in [
+            "smtp:\n  username: user\n  password: hush-hush-hush\n",
+            "registry.example:\n  username: user\n  email: user@example.com\n  password: \"\"\n",
+        ] {
+            assert_eq!(found(text), Ok(()), "{text}");
+        }
+    }
+
+    #[test]
     fn scalars_of_yaml_may_stand_in_the_lines_after_their_key() {
         let login = STANDARD.encode("somebody-with-a-long-name:password");
         for block in ["|", ">", "|-", ">-", ">+", "|2", ""] {

@@ -30,6 +30,10 @@ enum Member {
     /// What stands in the place of a password of a registry.
     RegistryToken,
     Password,
+    /// With a password, and with the address that docker asked for, a registry's login in an old `.dockercfg`, whose hosts
+    /// stand at the top.
+    Username,
+    Email,
     /// Of a kubeconfig's user.
     Token,
 }
@@ -44,6 +48,8 @@ impl Member {
             b"auth" => Self::Login,
             b"identitytoken" | b"registrytoken" => Self::RegistryToken,
             b"password" => Self::Password,
+            b"username" => Self::Username,
+            b"email" => Self::Email,
             b"token" | b"client-key-data" | b"id-token" | b"refresh-token" | b"access-token"
             | b"client-secret" => Self::Token,
             _ => return None,
@@ -59,6 +65,8 @@ struct Members {
     contexts: bool,
     registries: bool,
     password: bool,
+    username: bool,
+    email: bool,
     token: bool,
 }
 
@@ -97,6 +105,8 @@ impl Members {
                     return Err(Finding::Credentials);
                 }
             }
+            Member::Username => self.username = true,
+            Member::Email => self.email = true,
             Member::Password => self.password |= Scalar::after(after, budget)?.is_longer(0, budget)?,
             Member::Token => self.token |= Scalar::after(after, budget)?.is_longer(0, budget)?,
         }
@@ -106,7 +116,8 @@ impl Members {
     /// A kubeconfig that names files only, as those of OpenShift's static pods do, holds none.
     const fn are_credentials(&self) -> bool {
         let kubeconfig = self.clusters && self.users && self.contexts;
-        kubeconfig && (self.token || self.password) || self.registries && self.password
+        let registry = self.registries || self.username && self.email;
+        kubeconfig && (self.token || self.password) || registry && self.password
     }
 }
 

@@ -148,7 +148,7 @@ impl Access {
         read.ok_or(ElevationError::Unknown)
     }
 
-    /// Reads, checks and changes, promises the entry, writes what was read. Whoever loses a race looks again, and
+    /// Reads, checks and changes, promises the entry, writes what was read. The writer that loses a race looks again, and
     /// the audit trail says that the entry came to nothing.
     async fn change_elevation(
         &self,

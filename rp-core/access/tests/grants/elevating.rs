@@ -31,7 +31,7 @@ async fn a_request_waits_for_somebody_else() {
     let own = world.access.decide(&caller("ada", &["power", "approvers"]), &asked.id, true, None).await;
     assert!(matches!(own, Err(ElevationError::Own)));
     for groups in [&["power"][..], &["admins"], &["auditors"], &[]] {
-        // Also whoever was an approver when the page was loaded, and is none any more.
+        // Also anyone who was an approver when the page was loaded, and is none any more.
         let refused = world.access.decide(&caller("mallory", groups), &asked.id, true, None).await;
         assert!(matches!(refused, Err(ElevationError::NotAllowed { role: Role::Approver })), "{groups:?}");
     }

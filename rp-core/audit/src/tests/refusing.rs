@@ -1,4 +1,4 @@
-//! Whoever is refused cannot fill the log.
+//! Anyone who is refused cannot fill the log.
 
 use std::net::{IpAddr, Ipv4Addr};
 

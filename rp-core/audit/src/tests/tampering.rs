@@ -212,7 +212,7 @@ async fn a_checkpoint_removed_between_others_and_one_kept_outside() {
     let checkpoints = log.shelf.all(Collection::Checkpoints);
     log.shelf.remove(Collection::Checkpoints, &checkpoints[1].id);
     assert_eq!(kinds(&log.verdict().await), [(FindingKind::CheckpointRemoved, 2)]);
-    // Whoever removes the end of the log with every trace of it is found by a checkpoint that left the store.
+    // An attacker who removes the end of the log with every trace of it is found by a checkpoint that left the store.
     let kept: SignedCheckpoint = serde_json::from_str(&checkpoints[0].body).unwrap();
     let only = Log { shelf: Arc::new(Shelf::new()), clock: log.clock.clone(), options: log.options.clone() };
     let verdict = only.start().await.verify_against(&[kept]).await.unwrap();

@@ -55,7 +55,7 @@ impl ClusterWork {
             let operations = self.operations();
             let early = self.found.lock().take();
             let (found, body) = match early {
-                // Whoever wrote it since the work began has another version: then it is looked for.
+                // A writer since the work began made another version: then it is looked for.
                 Some(found) => (found, self.leased.fresh().await?),
                 None => {
                     let found = operation::find(&operations, &self.body).await.map_err(store)?;

@@ -67,7 +67,7 @@ pub(crate) async fn create_or_update_deny_assignment(context: &Context) -> Resul
         }
         return Err(StepError::other(text));
     }
-    // Whoever deletes the group while it is being looked after gets the step's failure, not a new group.
+    // When somebody deletes the group meanwhile, the step fails; it makes no new group.
     if !context.customer().exists(document.group_id(), versions::RESOURCES).await? {
         return Err(StepError::other("the cluster's resource group is not there"));
     }

@@ -39,6 +39,9 @@ section! {
         /// Other requests to clusters and their Prometheus that a person or a robot may have under way at once on one
         /// replica.
         max_requests: usize = count("500", 1..=1_000_000),
+        /// Whether a grant that may write reads and writes Secrets that hold releases of Helm: type `helm.sh/release.v1`, name
+        /// `sh.helm.release.v1.*`. They hold the values of charts, passwords among them.
+        helm_secrets: bool = switch(false),
         /// Our own networks: never dialled for an address that a person entered.
         own_networks: Vec<IpNet> = networks(""),
     }

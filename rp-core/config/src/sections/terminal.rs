@@ -18,7 +18,7 @@ section! {
         most: usize = count("2000", 0..=100_000),
         /// A terminal, in the browser or by SSH, ends when nothing was typed for so long; the person is told before.
         idle: Duration = duration("30m"),
-        /// Whoever is elevated to write on a cluster may look on at the terminals in the browser that others have open
+        /// Anyone who is elevated to write on a cluster may look on at the terminals in the browser that others have open
         /// there; each sees the other.
         watch: bool = switch(false),
     }

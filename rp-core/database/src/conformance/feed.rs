@@ -42,7 +42,7 @@ pub(super) async fn starts_with_what_lives_then_tells_everything(
     let page = store.changes(ANY, page.cursor, 2).await?;
     ensure!(ids(&page) == [("e", true)] && !page.more, "the rest: {:?}", ids(&page));
 
-    // Expired, perhaps not swept yet: whoever reads it again sees it gone.
+    // Expired, perhaps not swept yet: the next reader sees it gone.
     clock.advance(Duration::from_secs(2));
     let page = store.changes(ANY, first.cursor, 10).await?;
     let expired = page.items.iter().find(|each| each.id == "d");

@@ -132,6 +132,7 @@ fn health(id: &str) -> ClusterHealth {
         version: String::new(),
         updating_to: String::new(),
         healthz: None,
+        since: None,
         unknown: Unknown::new(),
     }
 }

@@ -2,7 +2,7 @@
 //! after the commit.
 //!
 //! The transaction begins by taking positions from the collection's counter, whose row stays locked until the
-//! commit. So writers of a collection, in all processes, follow one another; whoever reads sees every position
+//! commit. So writers of a collection, in all processes, follow one another; a reader sees every position
 //! below the highest that he sees, and the rules can be checked without races.
 
 use std::sync::Arc;

@@ -94,7 +94,7 @@ impl FromStr for AdminRole {
     }
 }
 
-/// Whether a tool may do that, whoever it calls for.
+/// Whether a tool may do that, no matter whom it calls for.
 ///
 /// # Errors
 /// 403 `Forbidden`: its certificate's role is not enough.

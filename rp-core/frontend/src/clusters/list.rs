@@ -62,7 +62,7 @@ pub(crate) async fn page(
         documents.push(document::read(&stored)?);
         last = stored.unique_key;
     }
-    let clusters = join_all(documents.iter().map(|document| enriched(parts, document))).await;
+    let clusters = join_all(documents.into_iter().map(|document| enriched(parts, document))).await;
     let shown = clusters.iter().map(|cluster| version_json::answer(version, cluster));
     let shown = shown.collect::<Result<Vec<_>, _>>()?;
     let next_link = last.filter(|_| more).map(|last| list.next(parts, call, &last)).transpose()?;

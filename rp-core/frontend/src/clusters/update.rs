@@ -102,7 +102,7 @@ async fn restore_mirrored_secret(
     if !change.changes_client_without_secret() {
         return Ok(());
     }
-    let principal = mirrored(parts, found).await.and_then(|mirror| mirror.service_principal);
+    let principal = mirrored(parts, &found.id).await.and_then(|mirror| mirror.service_principal);
     let Some(principal) = principal.filter(|one| change.names_client(one)) else { return Ok(()) };
     let place = format!("{}/{}/clientSecret", ClusterMirror::COLLECTION.name(), found.id);
     let secret = parts.keyring.open(&principal.client_secret, &place)?;

@@ -254,9 +254,10 @@ impl Records {
     }
 }
 
-/// Without what is only compared by its digest.
+/// Without what is only compared by its digest. Where the API server's health was not asked for, `standing` depends on the
+/// collectors: they stay.
 fn stripped(health: Arc<ClusterHealth>) -> Arc<ClusterHealth> {
-    if health.collectors.is_empty() {
+    if health.collectors.is_empty() || health.healthz.is_none() {
         return health;
     }
     Arc::new(ClusterHealth { collectors: Vec::new(), ..Arc::unwrap_or_clone(health) })

@@ -37,11 +37,32 @@ impl DescriptorShare {
         Arc::clone(&SHARE)
     }
 
-    /// Adds a door: its strangers can be closed for connections at another door.
+    /// Adds a door: its strangers can be closed for connections at another door. Warns when the doors are configured for
+    /// more connections than the share has, so that their limits would never be reached.
     pub(super) fn add(&self, door: &Arc<Door>) {
-        let mut doors = self.doors.lock();
-        doors.retain(|each| each.strong_count() > 0);
-        doors.push(Arc::downgrade(door));
+        {
+            let mut doors = self.doors.lock();
+            doors.retain(|each| each.strong_count() > 0);
+            doors.push(Arc::downgrade(door));
+        }
+        if let Some(connections) = self.shortage() {
+            tracing::warn!(
+                listener = door.listener,
+                connections,
+                share = self.most,
+                descriptors = connections.saturating_mul(PART),
+                "connections may use fewer file descriptors than the settings allow connections: raise LimitNOFILE \
+                 (ulimit -n) to `descriptors`, or lower limits.connections and ssh.max_connections"
+            );
+        }
+    }
+
+    /// The connections that the listeners for strangers are configured for, where they are more than the share.
+    pub(super) fn shortage(&self) -> Option<usize> {
+        let doors = self.doors();
+        let public = doors.iter().filter(|door| door.limits.strangers.is_some());
+        let wanted = public.map(|door| door.limits.connections).fold(0, usize::saturating_add);
+        (wanted > self.most).then_some(wanted)
     }
 
     /// Whether connections use the whole share and `extra` more.

@@ -130,6 +130,21 @@ async fn connections_of_all_doors_keep_within_their_share_of_descriptors() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn doors_that_are_configured_for_more_connections_than_their_share_are_known() {
+    let share = DescriptorShare::new(250);
+    let wide = DoorLimits { connections: 100, strangers: strangers(100, 100), ..limits() };
+    let new =
+        |limits: &DoorLimits| Door::sharing(limits.clone(), "other", &Registry::new(), Arc::clone(&share));
+    let (_https, _ssh) = (new(&wide), new(&wide));
+    let _internal = new(&DoorLimits::default());
+    assert_eq!(share.shortage(), None);
+    let third = new(&wide);
+    assert_eq!(share.shortage(), Some(300));
+    drop(third);
+    assert_eq!(share.shortage(), None);
+}
+
+#[tokio::test(start_paused = true)]
 async fn health_checks_use_some_descriptors_beyond_the_share() {
     let checks_from = vec!["198.51.100.0/24".parse().unwrap()];
     let limits = DoorLimits { checks_from, ..DoorLimits::default() };

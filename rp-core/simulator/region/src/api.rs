@@ -1,15 +1,20 @@
 //! The API server of one simulated cluster: authentication, authorisation, routing.
 
+mod attach;
 mod auth;
 mod discovery;
 mod exec;
 mod list;
 mod log;
+mod openapi;
+mod patch;
 mod path;
 mod port_forward;
+mod remote_streams;
 mod review;
 mod selector;
 pub(super) mod shell;
+mod spdy;
 mod status;
 mod table;
 mod watch;
@@ -32,6 +37,7 @@ pub(super) use auth::Identity;
 use path::{QueryParameters, RequestPath};
 use status::Failure;
 
+use super::files::FileTrees;
 use super::ingress::Routers;
 
 /// What all API servers share.
@@ -41,6 +47,7 @@ pub(super) struct Api {
     pub clock: SharedClock,
     pub tick: Duration,
     pub routers: Arc<Routers>,
+    pub files: Arc<FileTrees>,
     pub stop: CancellationToken,
 }
 
@@ -129,7 +136,9 @@ impl Call<'_> {
                 Ok(text_answer(if self.query.flag("verbose") { all } else { "ok" }))
             }
             "/" => Ok(json_answer(StatusCode::OK, &json!({"paths": discovery::paths()}))),
-            "/openapi/v3" => Ok(json_answer(StatusCode::OK, &json!({"paths": {}}))),
+            path if path.starts_with("/openapi/") => {
+                openapi::answer(path, &self.headers).unwrap_or_else(|| Err(Failure::no_path()))
+            }
             path => discovery::answer(path, &self.headers).ok_or_else(Failure::no_path),
         }
     }
@@ -159,10 +168,16 @@ impl Call<'_> {
         if at.namespace.is_some() && !kind.namespaced {
             return Err(Failure::no_path());
         }
+        let whole = matches!(at.subresource.as_deref(), None | Some("status"));
+        if whole && !discovery::verbs(kind).contains(&verb) {
+            return Err(Failure::read_only());
+        }
+        let is_pod = kind.group.is_empty() && kind.plural == "pods";
         match (at.subresource.as_deref(), verb) {
-            (Some("log"), "get") if kind.plural == "pods" => log::answer(self, at),
-            (Some("exec"), _) if kind.plural == "pods" => exec::answer(self, request, at),
-            (Some("portforward"), _) if kind.plural == "pods" => port_forward::answer(self, request, at),
+            (Some("log"), "get") if is_pod => log::answer(self, at),
+            (Some("exec"), _) if is_pod => exec::answer(self, request, at),
+            (Some("attach"), _) if is_pod => attach::answer(self, request, at),
+            (Some("portforward"), _) if is_pod => port_forward::answer(self, request, at),
             (None, "watch") => watch::answer(self, kind, at),
             (None, "list") => list::answer(self, kind, at),
             (None | Some("status" | "scale"), "get") => self.get(kind, at),

@@ -111,6 +111,7 @@ impl Tunnels {
             clock: parts.clock,
             tick: parts.tick,
             routers: parts.routers,
+            files: Arc::default(),
             stop: parts.stop.stop.clone(),
         });
         let inner = Inner { tls: parts.tls, api, http, stop: parts.stop };
@@ -193,7 +194,8 @@ impl Handler for Tunnels {
 impl Inner {
     /// A shell on a master, until one side ends it.
     async fn ssh(&self, tunnel: Upgraded, cluster: Arc<Cluster>, master: usize, _slot: OwnedSemaphorePermit) {
-        let Some(machine) = ssh::Machine::master(&cluster, master, &self.api.clock) else { return };
+        let (clock, files) = (&self.api.clock, &self.api.files);
+        let Some(machine) = ssh::Machine::master(&cluster, master, clock, files) else { return };
         let serving = ssh::serve(machine, TokioIo::new(tunnel));
         tokio::select! {
             () = serving => {}

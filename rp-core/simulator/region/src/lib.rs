@@ -6,6 +6,7 @@
 
 mod api;
 mod connect;
+mod files;
 mod identity;
 mod ingress;
 mod installs;

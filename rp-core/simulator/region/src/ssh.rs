@@ -3,9 +3,10 @@
 //! User `core` is accepted with any key, because the keys of installed clusters are not known here. A machine's
 //! host keys are a function of its UID.
 
+mod sftp;
 mod shell;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
@@ -21,7 +22,9 @@ use russh::server::{Auth, ChannelOpenHandle, Config, Handler, Msg, Session, Veri
 use russh::{Channel, ChannelId, ChannelOpenFailure, Pty};
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use self::sftp::SftpSession;
 use self::shell::Shell;
+use super::files::{FileTrees, SharedFileTree};
 
 /// Shells of one connection.
 const MOST_CHANNELS: usize = 64;
@@ -35,25 +38,32 @@ pub(super) struct Machine {
     cluster: Arc<Cluster>,
     node: Node,
     clock: SharedClock,
+    trees: Arc<FileTrees>,
     hops: usize,
 }
 
 impl Machine {
     /// The master of that number.
-    pub(super) fn master(cluster: &Arc<Cluster>, number: usize, clock: &SharedClock) -> Option<Self> {
+    pub(super) fn master(
+        cluster: &Arc<Cluster>,
+        number: usize,
+        clock: &SharedClock,
+        trees: &Arc<FileTrees>,
+    ) -> Option<Self> {
         let ends = format!("-master-{number}");
-        Self::find(cluster, clock, 0, |node| node.master && node.name.ends_with(&ends))
+        Self::find(cluster, (clock, trees), 0, |node| node.master && node.name.ends_with(&ends))
     }
 
     fn find(
         cluster: &Arc<Cluster>,
-        clock: &SharedClock,
+        (clock, trees): (&SharedClock, &Arc<FileTrees>),
         hops: usize,
         fits: impl Fn(&Node) -> bool,
     ) -> Option<Self> {
         let all = nodes(&View { cluster, now: clock.now() });
         let node = all.into_iter().find(fits)?;
-        Some(Self { cluster: Arc::clone(cluster), node, clock: Arc::clone(clock), hops })
+        let (clock, trees) = (Arc::clone(clock), Arc::clone(trees));
+        Some(Self { cluster: Arc::clone(cluster), node, clock, trees, hops })
     }
 
     /// Another of the same cluster, as this one sees it.
@@ -61,7 +71,14 @@ impl Machine {
         if port != PORT || self.hops >= MOST_HOPS {
             return None;
         }
-        Self::find(&self.cluster, &self.clock, self.hops + 1, |node| node.ip == host || node.name == host)
+        let shared = (&self.clock, &self.trees);
+        Self::find(&self.cluster, shared, self.hops + 1, |node| node.ip == host || node.name == host)
+    }
+
+    /// Its files, which all its sessions share.
+    fn files(&self) -> SharedFileTree {
+        let key = format!("{}/machines/{}", self.cluster.index, self.node.name);
+        self.trees.open(&key, &self.node.name, self.clock.now())
     }
 }
 
@@ -78,7 +95,13 @@ where
         inactivity_timeout: Some(Duration::from_mins(30)),
         ..Config::default()
     };
-    let server = Server { machine, shells: HashMap::new(), terminals: HashMap::new() };
+    let server = Server {
+        machine,
+        shells: HashMap::new(),
+        terminals: HashMap::new(),
+        undecided: HashMap::new(),
+        transfers: HashSet::new(),
+    };
     match russh::server::run_stream(Arc::new(config), stream, server).await {
         Ok(running) => {
             if let Err(error) = running.await {
@@ -169,6 +192,10 @@ struct Server {
     shells: HashMap<ChannelId, Shell>,
     /// Channels that requested a terminal.
     terminals: HashMap<ChannelId, ()>,
+    /// Channels on which nothing was started yet. The others' are dropped: their data comes to the handler.
+    undecided: HashMap<ChannelId, Channel<Msg>>,
+    /// Channels of SFTP.
+    transfers: HashSet<ChannelId>,
 }
 
 impl Server {
@@ -207,11 +234,13 @@ impl Handler for Server {
         reply: ChannelOpenHandle,
         _: &mut Session,
     ) -> Result<(), russh::Error> {
-        if self.shells.len() >= MOST_CHANNELS {
+        if self.shells.len() + self.transfers.len() >= MOST_CHANNELS {
             reply.reject(ChannelOpenFailure::ResourceShortage).await;
             return Ok(());
         }
-        self.shells.insert(channel.id(), Shell::new(&self.machine.cluster, &self.machine.node));
+        let shell = Shell::new(&self.machine.cluster, &self.machine.node, self.machine.files());
+        self.shells.insert(channel.id(), shell);
+        self.undecided.insert(channel.id(), channel);
         reply.accept().await;
         Ok(())
     }
@@ -265,6 +294,7 @@ impl Handler for Server {
     }
 
     async fn shell_request(&mut self, channel: ChannelId, session: &mut Session) -> Result<(), russh::Error> {
+        self.undecided.remove(&channel);
         let (now, tty) = (self.machine.clock.now(), self.terminals.contains_key(&channel));
         let Some(shell) = self.shells.get_mut(&channel) else { return session.channel_failure(channel) };
         session.channel_success(channel)?;
@@ -278,6 +308,7 @@ impl Handler for Server {
         command: &[u8],
         session: &mut Session,
     ) -> Result<(), russh::Error> {
+        self.undecided.remove(&channel);
         let now = self.machine.clock.now();
         let Some(shell) = self.shells.get_mut(&channel) else { return session.channel_failure(channel) };
         session.channel_success(channel)?;
@@ -288,10 +319,17 @@ impl Handler for Server {
     async fn subsystem_request(
         &mut self,
         channel: ChannelId,
-        _: &str,
+        name: &str,
         session: &mut Session,
     ) -> Result<(), russh::Error> {
-        session.channel_failure(channel)
+        let opened = if name == "sftp" { self.undecided.remove(&channel) } else { None };
+        let Some(opened) = opened else { return session.channel_failure(channel) };
+        self.shells.remove(&channel);
+        self.transfers.insert(channel);
+        session.channel_success(channel)?;
+        let sftp = SftpSession::new(self.machine.files(), Arc::clone(&self.machine.clock));
+        russh_sftp::server::run(opened.into_stream(), sftp).await;
+        Ok(())
     }
 
     async fn data(
@@ -307,6 +345,12 @@ impl Handler for Server {
     }
 
     async fn channel_eof(&mut self, channel: ChannelId, session: &mut Session) -> Result<(), russh::Error> {
+        if self.transfers.remove(&channel) {
+            // scp takes an end without a status for a failure.
+            session.exit_status_request(channel, 0)?;
+            session.eof(channel)?;
+            return session.close(channel);
+        }
         let now = self.machine.clock.now();
         let Some(shell) = self.shells.get_mut(&channel) else { return Ok(()) };
         let said = shell.end(now);
@@ -316,6 +360,8 @@ impl Handler for Server {
     async fn channel_close(&mut self, channel: ChannelId, _: &mut Session) -> Result<(), russh::Error> {
         self.shells.remove(&channel);
         self.terminals.remove(&channel);
+        self.undecided.remove(&channel);
+        self.transfers.remove(&channel);
         Ok(())
     }
 }

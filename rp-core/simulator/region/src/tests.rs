@@ -4,6 +4,7 @@ mod api;
 mod client;
 mod installed;
 mod streams;
+mod writes;
 
 /// Whether a cluster operator reports that it is degraded.
 fn degraded(operator: &serde_json::Value) -> bool {

@@ -213,6 +213,7 @@ impl Cluster {
             version: if answers { self.version.clone() } else { String::new() },
             updating_to: String::new(),
             healthz: Some(if answers { 200 } else { 0 }),
+            since: Some(self.began("health")),
             unknown: object(json!({"simulated": true})),
         })
     }

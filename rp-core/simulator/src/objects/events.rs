@@ -27,8 +27,41 @@ pub(super) const EVENTS: Kind = Kind {
     ],
 };
 
+/// The same events in the group that replaced those of the core.
+pub(super) const NEW_EVENTS: Kind = Kind {
+    group: "events.k8s.io",
+    version: "v1",
+    plural: "events",
+    singular: "event",
+    kind: "Event",
+    namespaced: true,
+    short: &["ev"],
+    categories: &[],
+    list: |view| list(view).iter().map(renewed).collect(),
+    columns: &[
+        column("Last Seen", Cell::Age("/deprecatedLastTimestamp")),
+        column("Type", Cell::At("/type")),
+        column("Reason", Cell::At("/reason")),
+        column("Object", Cell::Of(about)),
+        column("Message", Cell::At("/note")),
+    ],
+};
+
+/// An event of the core in the form of `events.k8s.io/v1`.
+fn renewed(event: &Value) -> Value {
+    json!({
+        "kind": "Event", "apiVersion": "events.k8s.io/v1", "metadata": event["metadata"],
+        "regarding": event["involvedObject"], "reason": event["reason"], "note": event["message"],
+        "type": event["type"], "eventTime": null, "action": event["reason"],
+        "reportingController": event["reportingComponent"], "reportingInstance": event["reportingInstance"],
+        "deprecatedCount": event["count"], "deprecatedFirstTimestamp": event["firstTimestamp"],
+        "deprecatedLastTimestamp": event["lastTimestamp"], "deprecatedSource": event["source"],
+    })
+}
+
 fn about(event: &Value) -> Value {
-    let of = |name: &str| event["involvedObject"][name].as_str().unwrap_or_default();
+    let object = if event["regarding"].is_object() { &event["regarding"] } else { &event["involvedObject"] };
+    let of = |name: &str| object[name].as_str().unwrap_or_default();
     json!(format!("{}/{}", of("kind").to_lowercase(), of("name")))
 }
 

@@ -31,7 +31,7 @@ const fn kind(
 pub(super) const NAMESPACES: Kind = Kind {
     namespaced: false,
     columns: &[NAME, column("Status", Cell::At("/status/phase")), AGE],
-    ..kind("namespaces", "namespace", "Namespace", &["ns"], |view| spaces(view, "Namespace", "v1"))
+    ..kind("namespaces", "namespace", "Namespace", &["ns"], spaces)
 };
 pub(super) const CONFIGMAPS: Kind = kind("configmaps", "configmap", "ConfigMap", &["cm"], configmaps);
 pub(super) const SECRETS: Kind = kind("secrets", "secret", "Secret", &[], secrets);
@@ -56,7 +56,7 @@ pub(super) const PROJECTS: Kind = Kind {
         column("Display Name", Cell::At("/metadata/annotations/openshift.io~1display-name")),
         column("Status", Cell::At("/status/phase")),
     ],
-    ..kind("projects", "project", "Project", &[], |view| spaces(view, "Project", "project.openshift.io/v1"))
+    ..kind("projects", "project", "Project", &[], projects)
 };
 pub(super) const ROUTES: Kind = Kind {
     group: "route.openshift.io",
@@ -86,13 +86,23 @@ fn namespaces() -> Vec<&'static str> {
     all
 }
 
-fn spaces(view: &View<'_>, kind: &str, version: &str) -> Vec<Value> {
+/// Every namespace, those that clients made included, as a project.
+fn projects(view: &View<'_>) -> Vec<Value> {
+    let mut all = super::all(&NAMESPACES, view);
+    for object in &mut all {
+        object["kind"] = json!(PROJECTS.kind);
+        object["apiVersion"] = json!(PROJECTS.api_version());
+    }
+    all
+}
+
+fn spaces(view: &View<'_>) -> Vec<Value> {
     let object = |name: &&'static str| {
         let labels = json!({"kubernetes.io/metadata.name": name});
         let mut metadata = metadata(view, "namespaces", None, name, &labels);
         metadata["annotations"] =
             json!({"openshift.io/display-name": if *name == "shop" { "Shop (simulated)" } else { "" }});
-        json!({"kind": kind, "apiVersion": version, "metadata": metadata,
+        json!({"kind": "Namespace", "apiVersion": "v1", "metadata": metadata,
             "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}})
     };
     namespaces().iter().map(object).collect()

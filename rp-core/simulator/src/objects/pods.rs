@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::nodes::{Node, nodes};
 use super::workloads::{WORKLOADS, Workload, WorkloadKind};
-use super::{AGE, Cell, Column, Kind, NAME, View, column, condition, metadata, wide};
+use super::{AGE, Cell, Column, Kind, NAME, View, column, condition, instant, metadata, wide};
+use crate::fleet::Dice;
 
 pub(super) const PODS: Kind = Kind {
     group: "",
@@ -23,7 +24,7 @@ const COLUMNS: &[Column] = &[
     NAME,
     column("Ready", Cell::Of(ready)),
     column("Status", Cell::Of(state)),
-    column("Restarts", Cell::Of(|pod| pod["status"]["containerStatuses"][0]["restartCount"].clone())),
+    column("Restarts", Cell::Of(restarts)),
     AGE,
     wide("IP", Cell::At("/status/podIP")),
     wide("Node", Cell::At("/spec/nodeName")),
@@ -33,6 +34,13 @@ fn ready(pod: &Value) -> Value {
     let statuses = pod["status"]["containerStatuses"].as_array().map(Vec::as_slice).unwrap_or_default();
     let ready = statuses.iter().filter(|status| status["ready"] == true).count();
     json!(format!("{ready}/{}", statuses.len()))
+}
+
+/// Of all its containers, as an API server counts them.
+fn restarts(pod: &Value) -> Value {
+    let statuses = pod["status"]["containerStatuses"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let counts = statuses.iter().filter_map(|status| status["restartCount"].as_u64());
+    json!(counts.fold(0, u64::saturating_add))
 }
 
 fn state(pod: &Value) -> Value {
@@ -116,6 +124,11 @@ fn pods<'a>(
     }
 }
 
+/// 64 hexadecimal digits, as ids of containers and digests of images have.
+fn hexadecimal(dice: &mut Dice) -> String {
+    (0..4).map(|_| format!("{:016x}", dice.next())).collect()
+}
+
 fn object(view: &View<'_>, pod: &Pod<'_>) -> Value {
     let workload = pod.workload;
     let namespace = workload.namespace;
@@ -138,15 +151,21 @@ fn object(view: &View<'_>, pod: &Pod<'_>) -> Value {
     let running = json!({"running": {"startedAt": started}});
     let waiting = json!({"waiting": {"reason": "CrashLoopBackOff",
         "message": "back-off 5m0s restarting failed container"}});
+    let digest = hexadecimal(&mut view.cluster.dice(&image));
+    let image_id = format!("quay.invalid/simulated/{}@sha256:{digest}", workload.name);
     let names = [workload.name, "kube-rbac-proxy"];
     let statuses: Vec<Value> = names
         .iter()
         .enumerate()
         .map(|(number, name)| {
             let bad = pod.crashing && number == 0;
+            let container = format!("cri-o://{}", hexadecimal(&mut view.cluster.dice(&format!("{}/{name}", pod.name))));
+            let ended = json!({"terminated": {"exitCode": 1, "reason": "Error", "containerID": container,
+                "startedAt": instant(view.cluster.troubled_since()), "finishedAt": instant(view.cluster.troubled_since())}});
             json!({"name": name, "ready": pod.node.ready && !bad, "started": !bad, "image": image,
-                "imageID": "", "restartCount": if bad { 40 + dice.below(300) } else { dice.below(3) },
-                "state": if bad { &waiting } else { &running }})
+                "imageID": image_id, "containerID": container,
+                "restartCount": if bad { 40 + dice.below(300) } else { dice.below(3) },
+                "state": if bad { &waiting } else { &running }, "lastState": if bad { ended } else { json!({}) }})
         })
         .collect();
     let containers: Vec<Value> = names
@@ -166,11 +185,12 @@ fn object(view: &View<'_>, pod: &Pod<'_>) -> Value {
         "kind": "Pod", "apiVersion": "v1", "metadata": metadata,
         "spec": {"nodeName": pod.node.name, "containers": containers, "serviceAccountName": workload.name,
             "restartPolicy": "Always", "priorityClassName": "system-cluster-critical"},
-        "status": {"phase": "Running", "podIP": ip, "hostIP": pod.node.ip, "startTime": started,
+        "status": {"phase": "Running", "podIP": ip, "podIPs": [{"ip": ip}], "hostIP": pod.node.ip, "hostIPs": [{"ip": pod.node.ip}], "startTime": started,
             "qosClass": "Burstable", "containerStatuses": statuses,
             "conditions": [
                 condition("Initialized", true, "", "", view.cluster.created),
                 condition("Ready", ready, why, "", since),
+                condition("ContainersReady", ready, why, "", since),
                 condition("PodScheduled", true, "", "", view.cluster.created),
             ]},
     })

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 
 use crate::environment::{ClusterAccess, Environment, SOCKET, frame};
 use crate::load::{Turn, Workload};
+use crate::windows::Dependency;
 
 const PATH: &str = "/api/v1/namespaces/default/pods/web/exec?command=sh&command=-c&command=echo%20started%3B%20cat&stdin=true&stdout=true";
 
@@ -32,6 +33,10 @@ impl Workload for Exec {
 
     fn pause(&self) -> Duration {
         Duration::from_secs(1)
+    }
+
+    fn dependencies(&self) -> &'static [Dependency] {
+        &[Dependency::Portals, Dependency::Cluster]
     }
 
     async fn attempt(&self, environment: &Environment, turn: Turn) -> Result<()> {

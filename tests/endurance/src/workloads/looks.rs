@@ -12,6 +12,7 @@ use crate::environment::Environment;
 use crate::load::{Turn, Workload};
 use crate::settings::LOOK_EVERY;
 use crate::site::CLUSTER;
+use crate::windows::Dependency;
 
 /// The last look is no older, unless something was broken meanwhile. Far more than is due, for the machine is busy.
 const OLDEST: Duration = Duration::from_secs(6 * LOOK_EVERY);
@@ -26,6 +27,10 @@ impl Workload for Looks {
 
     fn pause(&self) -> Duration {
         Duration::from_secs(3)
+    }
+
+    fn dependencies(&self) -> &'static [Dependency] {
+        &[Dependency::Portals, Dependency::Cluster]
     }
 
     async fn attempt(&self, environment: &Environment, turn: Turn) -> Result<()> {

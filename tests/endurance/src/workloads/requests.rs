@@ -9,6 +9,7 @@ use tests_kit::Session;
 use crate::environment::{ClusterAccess, Environment};
 use crate::load::{Turn, Workload};
 use crate::promises::Promise;
+use crate::windows::Dependency;
 
 /// Every so many requests one reads the log.
 const LOG_EVERY: u64 = 4;
@@ -43,10 +44,15 @@ impl Workload for Requests {
         Duration::from_millis(150)
     }
 
+    fn dependencies(&self) -> &'static [Dependency] {
+        &[Dependency::Portals, Dependency::Cluster]
+    }
+
     async fn attempt(&self, environment: &Environment, turn: Turn) -> Result<()> {
         let client = if turn.worker.is_multiple_of(2) { &self.kept } else { &self.fresh };
         if !turn.number.is_multiple_of(LOG_EVERY) {
-            client.get(&self.pod).await?.ok()?;
+            let pod = client.get(&self.pod).await?.ok()?.json()?;
+            ensure!(pod["metadata"]["name"] == "web", "another object than the pod: {pod}");
             return Ok(());
         }
         let answer = client.get(&format!("{}/log?tailLines=5", self.pod)).await?.ok()?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use async_trait::async_trait;
 use tests_kit::{GENEROUS, until};
 
@@ -10,6 +10,7 @@ use crate::environment::Environment;
 use crate::load::{Turn, Workload};
 use crate::part::Role;
 use crate::promises::Promise;
+use crate::windows::Dependency;
 
 pub(crate) struct Revocations;
 
@@ -21,6 +22,10 @@ impl Workload for Revocations {
 
     fn pause(&self) -> Duration {
         Duration::from_secs(2)
+    }
+
+    fn dependencies(&self) -> &'static [Dependency] {
+        &[Dependency::Portals, Dependency::Cluster]
     }
 
     async fn attempt(&self, environment: &Environment, _: Turn) -> Result<()> {
@@ -45,9 +50,8 @@ impl Workload for Revocations {
             wire.closed(GENEROUS).await.with_context(|| format!("its watch on {name} goes on"))?;
             let here = proxy.at(&base);
             until(&format!("it is refused on {name}"), GENEROUS, || async {
-                let status = here.get(&target).await?.status;
-                ensure!(status == 401, "status {status}");
-                Ok(())
+                let answer = here.get(&target).await?;
+                if answer.status == 401 { Ok(()) } else { Err(answer.unwanted().into()) }
             })
             .await?;
         }

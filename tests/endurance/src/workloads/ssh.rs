@@ -11,9 +11,11 @@ use russh::keys::{Algorithm, Certificate, PrivateKey, PublicKeyOrCertificate};
 use serde_json::json;
 
 use crate::environment::{Environment, text};
+use crate::excuses::Refused;
 use crate::load::{Turn, Workload};
-use crate::machine::MACHINE;
 use crate::part::Role;
+use crate::site::MACHINE;
+use crate::windows::Dependency;
 
 pub(crate) struct Ssh {
     grant: String,
@@ -44,6 +46,10 @@ impl Workload for Ssh {
         Duration::from_secs(1)
     }
 
+    fn dependencies(&self) -> &'static [Dependency] {
+        &[Dependency::Portals]
+    }
+
     async fn attempt(&self, environment: &Environment, turn: Turn) -> Result<()> {
         let path = format!("/api/v1/grants/{}/ssh-certificate", self.grant);
         let shown = json!({ "public_key": self.public });
@@ -57,19 +63,25 @@ impl Workload for Ssh {
         let mut handle = Box::pin(connecting).await?;
         let user = text(&certified, "/user")?;
         let signed = handle.authenticate_openssh_cert(user, Arc::clone(&self.key), certificate).await?;
-        ensure!(signed.success(), "the certificate was refused");
+        if !signed.success() {
+            return Err(Refused("the certificate was refused").into());
+        }
         let mut channel = handle.channel_open_session().await?;
         let command = format!("echo bytes-of-{}-{}", turn.worker, turn.number);
         channel.exec(true, command.as_str()).await?;
-        let mut said = Vec::new();
+        let (mut said, mut status) = (Vec::new(), None);
         while let Some(message) = channel.wait().await {
             match message {
                 ChannelMsg::Data { data } => said.extend_from_slice(&data),
+                ChannelMsg::ExitStatus { exit_status } => status = Some(exit_status),
                 ChannelMsg::Close => break,
                 _ => {}
             }
         }
+        // A command that came to its end has a status; without one the session was broken off.
+        let status = status.ok_or(russh::Error::Disconnect).context("the command has no exit status")?;
         let said = String::from_utf8_lossy(&said);
+        ensure!(status == 0, "the machine's command ended with {status}: {said:?}");
         ensure!(said == command, "the machine answered {said:?} in place of {command:?}");
         Ok(())
     }

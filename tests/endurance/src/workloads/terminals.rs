@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::environment::{Environment, REASON, SOCKET, frame, post_form};
 use crate::load::{Turn, Workload};
+use crate::windows::Dependency;
 
 /// For the end of a terminal that was left.
 const END: Duration = Duration::from_secs(60);
@@ -40,6 +41,10 @@ impl Workload for Terminals {
 
     fn pause(&self) -> Duration {
         Duration::from_secs(1)
+    }
+
+    fn dependencies(&self) -> &'static [Dependency] {
+        &[Dependency::Portals, Dependency::Cluster]
     }
 
     async fn attempt(&self, environment: &Environment, turn: Turn) -> Result<()> {

@@ -10,6 +10,7 @@ use crate::environment::{Environment, SOCKET, frame, text};
 use crate::load::{Turn, Workload};
 use crate::site::DESTINATION;
 use crate::tunnel_target::GREETING;
+use crate::windows::Dependency;
 
 pub(crate) struct Tunnels {
     token: String,
@@ -34,6 +35,10 @@ impl Workload for Tunnels {
 
     fn pause(&self) -> Duration {
         Duration::from_secs(1)
+    }
+
+    fn dependencies(&self) -> &'static [Dependency] {
+        &[Dependency::Portals]
     }
 
     async fn attempt(&self, environment: &Environment, turn: Turn) -> Result<()> {

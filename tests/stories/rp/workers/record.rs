@@ -13,9 +13,8 @@ use rp_database::{PostgresOptions, PostgresStore, SharedStore, Span};
 use rp_documents::{ClusterDocument, Collection, Lease, Leased as _};
 use rp_simulator_azure::LoggedRequest;
 use serde_json::Value;
+use tests_stand_ins::azure::{managed_group, managed_group_of};
 use tokio_util::task::AbortOnDropHandle;
-
-use super::azure::{group, group_of};
 
 /// A turn on a cluster's document: from the claim until its lease was given back.
 #[derive(Debug, Clone)]
@@ -65,7 +64,7 @@ pub(super) fn turns(pid: u32, log: &str) -> Result<Vec<LeaseTerm>> {
 /// The requests that write to a cluster's group in Azure.
 pub(super) fn writes(requests: Vec<LoggedRequest>) -> impl Iterator<Item = LoggedRequest> {
     let of = |request: &LoggedRequest| {
-        !matches!(request.method, Method::GET | Method::HEAD) && group_of(&request.path).is_some()
+        !matches!(request.method, Method::GET | Method::HEAD) && managed_group_of(&request.path).is_some()
     };
     requests.into_iter().filter(of)
 }
@@ -73,9 +72,9 @@ pub(super) fn writes(requests: Vec<LoggedRequest>) -> impl Iterator<Item = Logge
 /// Only the holder of a cluster's lease writes to its group, and no earlier holder writes after the next one did.
 /// Gives how many holders wrote.
 pub(super) fn one_at_a_time(writes: &[LoggedRequest], number: usize, turns: &[&LeaseTerm]) -> Result<usize> {
-    let group = group(number);
+    let group = managed_group(number as u64);
     let mut own: Vec<&LoggedRequest> =
-        writes.iter().filter(|write| group_of(&write.path).as_ref() == Some(&group)).collect();
+        writes.iter().filter(|write| managed_group_of(&write.path).as_ref() == Some(&group)).collect();
     own.sort_by_key(|write| (write.came, write.number));
     ensure!(!own.is_empty(), "no writes");
     let mut wrote: Vec<&LeaseTerm> = Vec::new();

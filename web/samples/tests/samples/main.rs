@@ -27,8 +27,7 @@ struct Rendered {
 fn render_samples<T: Sample>(page: &str, all: &mut Vec<Rendered>) {
     for (state, sample) in T::samples() {
         for part in [PageFragment::Page, PageFragment::Main, PageFragment::List, PageFragment::Dialog] {
-            let of = if page.is_empty() { String::new() } else { format!("{page}-") };
-            let name = format!("{of}{state} {part:?}");
+            let name = format!("{page}-{state} {part:?}");
             let html = sample.render(part).expect("renders");
             let (tags, _) = read(&html).unwrap_or_else(|e| panic!("{name}: {e}"));
             all.push(Rendered { name, part, html, tags });
@@ -50,7 +49,7 @@ fn render() -> Vec<Rendered> {
     render_samples::<StatisticsPage>("statistics", &mut all);
     render_samples::<AlertsPage>("alerts", &mut all);
     render_samples::<FleetPage>("fleet", &mut all);
-    render_samples::<AccessDialog>("", &mut all);
+    render_samples::<AccessDialog>("access-dialog", &mut all);
     render_samples::<web::HostKeysPage>("host-keys", &mut all);
     render_samples::<AccessPage>("access", &mut all);
     render_samples::<GrantPage>("grant", &mut all);
@@ -312,7 +311,7 @@ fn gallery_has_all_of_them() {
     let pages = [
         "clusters",
         "cluster",
-        "kubeconfig",
+        "access-dialog-kubeconfig",
         "access",
         "grant",
         "ask",

@@ -50,8 +50,8 @@ fn head(run: &Run, now: i64) -> Panel {
         Pair::text("Phase", words_of(&run.phase)),
         Pair::new("Began", Value::Time(Some(run.started))),
         Pair::new("Ended", Value::Time(run.ended)),
-        Pair::text("Asked by", &*run.asked_by),
-        Pair::text("Taken up", plural(u64::from(run.attempt.max(1)), "time", "times")),
+        Pair::text("Requested by", &*run.asked_by),
+        Pair::text("Attempts", run.attempt.max(1).to_string()),
         Pair::code("Operation ID", &*run.id),
     ];
     if run.ended.is_none() {
@@ -149,7 +149,7 @@ pub(in crate::objects) fn earlier(base: &str, runs: &[Run]) -> Panel {
         Column::new("", "Result").short(),
         Column::new("", "Began").rank(2),
         Column::new("", "Took").number(),
-        Column::new("", "Asked by").rank(2),
+        Column::new("", "Requested by").rank(2),
     ];
     let row = |run: &Run| {
         let page = Link::new(run.name(), format!("{base}/operations/{}", encode(&run.id)));

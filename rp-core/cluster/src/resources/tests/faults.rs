@@ -111,7 +111,7 @@ async fn what_a_deployment_meets_is_told_as_azure_told_it() {
     assert!(text.starts_with("400: DeploymentFailed: : Deployment failed. Details: : : {"), "{text}");
     assert!(text.contains("PublicIPCountLimitReached"), "{text}");
     world.arm.quota(super::world::CUSTOMER, "PublicIPAddresses", 0, 100);
-    // Rights that arrive late are no failure: whoever runs the step asks again.
+    // Rights that arrive late are no failure: the next run of the step asks again.
     let late = DenyRule {
         subject: Some(FIRST_PARTY.to_owned()),
         action: "deployments/write".to_owned(),

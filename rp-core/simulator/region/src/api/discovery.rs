@@ -3,7 +3,7 @@
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Response, StatusCode};
 use rp_simulator::body::Body;
-use rp_simulator::objects::KINDS;
+use rp_simulator::objects::{KINDS, Kind};
 use serde_json::{Value, json};
 
 use super::json_answer;
@@ -38,7 +38,9 @@ pub(super) fn paths() -> Vec<String> {
         paths.push(format!("/apis/{group}"));
         paths.push(format!("/apis/{group}/{version}"));
     }
-    paths.extend(["/healthz", "/livez", "/openapi/v3", "/readyz", "/version"].map(str::to_owned));
+    paths.extend(
+        ["/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"].map(str::to_owned),
+    );
     paths
 }
 
@@ -78,22 +80,31 @@ fn self_group(group: &str, version: &str) -> Value {
     json!({"name": group, "versions": [version], "preferredVersion": version})
 }
 
-/// What can be done with everything here.
-fn verbs() -> Value {
-    json!(["get", "list", "watch"])
+/// What can be done with the objects of a kind, in the order of the API server; everything else is refused.
+pub(super) fn verbs(kind: &Kind) -> &'static [&'static str] {
+    match kind.plural {
+        // A project is made by its namespace.
+        "projects" => &["delete", "get", "list", "patch", "update", "watch"],
+        _ if kind.group == "metrics.k8s.io" => &["get", "list"],
+        _ => &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
+    }
 }
 
 fn resources(group: &str, version: &str) -> Option<Value> {
     let mut found = Vec::new();
     for kind in KINDS.iter().filter(|kind| kind.group == group && kind.version == version) {
         found.push(json!({"name": kind.plural, "singularName": kind.singular, "namespaced": kind.namespaced,
-            "kind": kind.kind, "verbs": verbs(), "shortNames": kind.short, "categories": kind.categories}));
-        if kind.plural == "pods" {
+            "kind": kind.kind, "verbs": verbs(kind), "shortNames": kind.short, "categories": kind.categories}));
+        if kind.group.is_empty() && kind.plural == "pods" {
             found.push(json!({"name": "pods/log", "singularName": "", "namespaced": true, "kind": "Pod", "verbs": ["get"]}));
             found.push(
                 json!({"name": "pods/exec", "singularName": "", "namespaced": true, "kind": "PodExecOptions",
                 "verbs": ["create", "get"]}),
             );
+            found.push(json!({"name": "pods/attach", "singularName": "", "namespaced": true, "kind": "PodAttachOptions",
+                "verbs": ["create", "get"]}));
+            found.push(json!({"name": "pods/portforward", "singularName": "", "namespaced": true,
+                "kind": "PodPortForwardOptions", "verbs": ["create", "get"]}));
         }
     }
     for review in REVIEWS.iter().filter(|review| review.0 == group && review.1 == version) {
@@ -116,11 +127,16 @@ fn aggregate(groups: &[(&str, &str)]) -> Response<Body> {
                 let mut value = json!({
                     "resource": kind.plural, "singularResource": kind.singular, "scope": scope(kind.namespaced),
                     "responseKind": {"group": kind.group, "version": kind.version, "kind": kind.kind},
-                    "verbs": verbs(), "shortNames": kind.short, "categories": kind.categories});
-                if kind.plural == "pods" {
+                    "verbs": verbs(kind), "shortNames": kind.short, "categories": kind.categories});
+                if kind.group.is_empty() && kind.plural == "pods" {
                     value["subresources"] = json!([
                         {"subresource": "log", "responseKind": {"group": "", "version": "v1", "kind": "Pod"}, "verbs": ["get"]},
                         {"subresource": "exec", "responseKind": {"group": "", "version": "v1", "kind": "PodExecOptions"},
+                            "verbs": ["create", "get"]},
+                        {"subresource": "attach", "responseKind": {"group": "", "version": "v1", "kind": "PodAttachOptions"},
+                            "verbs": ["create", "get"]},
+                        {"subresource": "portforward",
+                            "responseKind": {"group": "", "version": "v1", "kind": "PodPortForwardOptions"},
                             "verbs": ["create", "get"]}]);
                 }
                 value

@@ -33,25 +33,8 @@ const LINES: [&str; 6] = [
 
 /// `GET …/pods/{name}/log`.
 pub(super) fn answer(call: &Call<'_>, at: &Resource) -> Result<Response<Body>, Failure> {
-    let kind = objects::find("", "v1", "pods").ok_or_else(Failure::no_path)?;
-    let name = at.name.as_deref().unwrap_or_default();
-    let pod = call.find(kind, at.namespace.as_deref(), name)?;
-    let mut containers = pod["spec"]["containers"].as_array().into_iter().flatten();
-    let container = match call.query.get("container") {
-        None => containers.next(),
-        Some(wanted) => containers.find(|container| container["name"] == wanted),
-    };
-    let container = container.and_then(|container| container["name"].as_str()).ok_or_else(|| {
-        let wanted = rp_base::text::clean(call.query.get("container").unwrap_or_default(), 63);
-        Failure::bad(format!("container {wanted} is not valid for pod {name}"))
-    })?;
+    let writer = Writer::open(call, at)?;
     let tail = call.query.number("tailLines")?.unwrap_or(KEPT).min(KEPT);
-    let writer = Writer {
-        cluster: call.view.cluster.name.clone(),
-        container: container.to_owned(),
-        dice: call.view.cluster.dice(name),
-        timestamps: call.query.flag("timestamps"),
-    };
     let since = call.query.number("sinceSeconds")?;
     let mut past = Vec::new();
     for back in (1..=tail).rev().filter(|back| since.is_none_or(|since| back * 15 <= since)) {
@@ -79,7 +62,8 @@ pub(super) fn answer(call: &Call<'_>, at: &Resource) -> Result<Response<Body>, F
     Ok(response)
 }
 
-struct Writer {
+/// Writes the lines of one container.
+pub(super) struct Writer {
     cluster: String,
     container: String,
     dice: Dice,
@@ -87,8 +71,30 @@ struct Writer {
 }
 
 impl Writer {
+    /// The writer of the container that a request names, or of the pod's first.
+    pub(super) fn open(call: &Call<'_>, at: &Resource) -> Result<Self, Failure> {
+        let kind = objects::find("", "v1", "pods").ok_or_else(Failure::no_path)?;
+        let name = at.name.as_deref().unwrap_or_default();
+        let pod = call.find(kind, at.namespace.as_deref(), name)?;
+        let mut containers = pod["spec"]["containers"].as_array().into_iter().flatten();
+        let container = match call.query.get("container") {
+            None => containers.next(),
+            Some(wanted) => containers.find(|container| container["name"] == wanted),
+        };
+        let container = container.and_then(|container| container["name"].as_str()).ok_or_else(|| {
+            let wanted = rp_base::text::clean(call.query.get("container").unwrap_or_default(), 63);
+            Failure::bad(format!("container {wanted} is not valid for pod {name}"))
+        })?;
+        Ok(Self {
+            cluster: call.view.cluster.name.clone(),
+            container: container.to_owned(),
+            dice: call.view.cluster.dice(name),
+            timestamps: call.query.flag("timestamps"),
+        })
+    }
+
     /// The line of an instant: the same whenever it is asked for.
-    fn line(&self, at: Timestamp) -> String {
+    pub(super) fn line(&self, at: Timestamp) -> String {
         let mut dice = Dice::new(self.dice.clone().next(), at.seconds().unsigned_abs() / 15);
         let text = LINES[dice.below(LINES.len())];
         let (level, text) = text.split_at(1);

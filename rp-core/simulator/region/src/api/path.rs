@@ -23,7 +23,7 @@ pub(super) struct Resource {
     pub name: Option<String>,
     pub subresource: Option<String>,
     /// `/watch/…`, the old form.
-    watch: bool,
+    pub watch: bool,
 }
 
 impl RequestPath {

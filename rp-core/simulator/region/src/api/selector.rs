@@ -1,5 +1,6 @@
 //! Label and field selectors.
 
+use rp_simulator::objects::Kind;
 use serde_json::Value;
 
 use super::path::QueryParameters;
@@ -40,8 +41,8 @@ pub(super) struct Selector {
 const MOST: usize = 64;
 
 impl Selector {
-    /// Reads `labelSelector` and `fieldSelector`.
-    pub(super) fn read(query: &QueryParameters) -> Result<Self, Failure> {
+    /// Reads `labelSelector` and `fieldSelector` of a kind.
+    pub(super) fn read(kind: &Kind, query: &QueryParameters) -> Result<Self, Failure> {
         let mut selector = Self::default();
         for text in split(query.get("labelSelector").unwrap_or_default()) {
             selector.labels.push(label(text)?);
@@ -49,6 +50,10 @@ impl Selector {
         for text in split(query.get("fieldSelector").unwrap_or_default()) {
             let (path, test) =
                 equality(text).ok_or_else(|| Failure::bad(format!("invalid selector: '{text}'")))?;
+            if !fields(kind).any(|known| known == path) {
+                let path = rp_base::text::clean(path, 253);
+                return Err(Failure::bad(format!("field label not supported: {path}")));
+            }
             selector.fields.push((path.split('.').map(str::to_owned).collect(), test));
         }
         if selector.labels.len() + selector.fields.len() > MOST {
@@ -57,14 +62,68 @@ impl Selector {
         Ok(selector)
     }
 
+    /// Whether every object is meant.
+    pub(super) fn is_empty(&self) -> bool {
+        self.labels.is_empty() && self.fields.is_empty()
+    }
+
     /// Whether an object is meant.
     pub(super) fn matches(&self, object: &Value) -> bool {
         let labels = &object["metadata"]["labels"];
         self.labels.iter().all(|(key, test)| test.holds(labels[key].as_str()))
             && self.fields.iter().all(|(path, test)| {
                 let found = path.iter().fold(object, |at, member| &at[member]);
-                test.holds(Some(found.as_str().unwrap_or_default()))
+                match found {
+                    Value::Bool(found) => test.holds(Some(if *found { "true" } else { "false" })),
+                    Value::Number(found) => test.holds(Some(&found.to_string())),
+                    found => test.holds(Some(found.as_str().unwrap_or(default(path)))),
+                }
             })
+    }
+}
+
+/// The fields that selectors of a kind may name, as the API server has them.
+fn fields(kind: &Kind) -> impl Iterator<Item = &'static str> {
+    let own: &[&str] = match (kind.group, kind.plural) {
+        ("", "pods") => &[
+            "spec.nodeName",
+            "spec.restartPolicy",
+            "spec.schedulerName",
+            "spec.serviceAccountName",
+            "spec.hostNetwork",
+            "status.phase",
+            "status.podIP",
+            "status.nominatedNodeName",
+        ],
+        ("", "events") => &[
+            "involvedObject.kind",
+            "involvedObject.namespace",
+            "involvedObject.name",
+            "involvedObject.uid",
+            "involvedObject.apiVersion",
+            "involvedObject.resourceVersion",
+            "involvedObject.fieldPath",
+            "reason",
+            "reportingComponent",
+            "source",
+            "type",
+        ],
+        ("", "secrets") => &["type"],
+        ("", "namespaces") => &["status.phase"],
+        ("", "nodes") => &["spec.unschedulable"],
+        ("", "services") => &["spec.clusterIP", "spec.type"],
+        ("batch", "jobs") => &["status.successful"],
+        ("route.openshift.io", "routes") => &["spec.host", "spec.path", "spec.to.name"],
+        _ => &[],
+    };
+    ["metadata.name", "metadata.namespace"].into_iter().chain(own.iter().copied())
+}
+
+/// The value of a field that an object does not have.
+fn default(path: &[String]) -> &'static str {
+    match path.last().map(String::as_str) {
+        Some("unschedulable" | "hostNetwork") => "false",
+        _ => "",
     }
 }
 

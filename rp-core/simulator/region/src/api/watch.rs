@@ -1,4 +1,4 @@
-//! Watches: what there is, then a change now and then, bookmarks, and an end.
+//! Watches: what there is, then what is written and a change now and then, bookmarks, and an end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use rp_base::{SharedClock, Timestamp};
 use rp_simulator::body::{self, Body};
 use rp_simulator::fleet::{Cluster, ClusterShape, Dice, Fleet};
 use rp_simulator::objects::{Kind, View};
+use rp_simulator::written::{Change, WrittenObjects};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -21,8 +22,6 @@ use super::{Call, list, table};
 
 /// The longest watch, even if the client requests a longer one.
 const LONGEST: Duration = Duration::from_hours(1);
-/// Older versions are expired, seconds.
-const HISTORY: i64 = 600;
 /// A bookmark after that many ticks.
 const BOOKMARK: u64 = 12;
 /// Objects that change while a watch is open.
@@ -34,13 +33,19 @@ struct Watch {
     cluster: Cluster,
     clock: SharedClock,
     fleet: Arc<Fleet>,
+    written: Arc<WrittenObjects>,
+    newest: tokio::sync::watch::Receiver<u64>,
+    /// Writes up to this version were sent.
+    sent: u64,
     choice: list::ObjectQuery,
     table: Option<&'static str>,
     objects: Vec<Value>,
     bookmarks: bool,
     first: Option<Bytes>,
+    ended: bool,
     ticks: u64,
     tick: Duration,
+    next_tick: Instant,
     end: Instant,
     stop: CancellationToken,
     dice: Dice,
@@ -50,38 +55,42 @@ struct Watch {
 pub(super) fn answer(call: &Call<'_>, kind: &'static Kind, at: &Resource) -> Result<Response<Body>, Failure> {
     let version =
         call.query.number("resourceVersion").map_err(|_| Failure::bad("invalid resource version"))?;
-    let cluster = since(call, version.unwrap_or(0))?;
-    let choice = list::ObjectQuery::read(call, at)?;
-    let objects = choice.select(kind, &call.view);
     let initial = call.query.flag("sendInitialEvents");
+    let matching = call.query.get("resourceVersionMatch");
+    if initial && matching != Some("NotOlderThan") || !initial && matching.is_some() {
+        let why = "resourceVersionMatch: Forbidden: sendInitialEvents requires resourceVersionMatch NotOlderThan, \
+                   and a watch without it takes none";
+        return Err(Failure::invalid("ListOptions.meta.k8s.io", "", why));
+    }
+    let written = call.view.cluster.open_written();
+    let current = list::version(call);
+    // Without a version, or with 0, a watch begins with what there is.
+    let from = version.filter(|version| *version > 0 && !initial);
+    let sent = from.unwrap_or(current).min(current);
+    let choice = list::ObjectQuery::read(call, kind, at)?;
     let life = call.query.number("timeoutSeconds")?.filter(|n| *n > 0).map_or(LONGEST, Duration::from_secs);
     let mut watch = Watch {
         kind,
-        cluster,
+        cluster: since(call, sent),
         clock: call.api.clock.clone(),
         fleet: Arc::clone(&call.api.fleet),
+        newest: written.subscribe(),
+        written,
+        sent,
+        objects: choice.select(kind, &call.view),
         choice,
         table: table::wanted(&call.headers),
-        objects,
         bookmarks: call.query.flag("allowWatchBookmarks"),
         first: None,
+        ended: false,
         ticks: 0,
         tick: call.api.tick,
+        next_tick: Instant::now() + call.api.tick,
         end: Instant::now() + life.min(LONGEST),
         stop: call.api.stop.clone(),
         dice: Dice::new(call.view.cluster.index as u64, call.view.now.millis().unsigned_abs()),
     };
-    let mut first = Vec::new();
-    // Without a version, or with 0, a watch begins with what there is.
-    if initial || version.unwrap_or(0) == 0 {
-        for object in &watch.objects {
-            watch.write(&mut first, "ADDED", object);
-        }
-    }
-    if initial && watch.bookmarks {
-        watch.bookmark(&mut first, true);
-    }
-    watch.first = Some(first.into());
+    watch.first = Some(watch.begin(from.is_none(), initial, current).into());
     watch.forget();
     let mut response = Response::new(body::stream(stream::unfold(watch, Watch::next)));
     *response.status_mut() = StatusCode::OK;
@@ -90,21 +99,72 @@ pub(super) fn answer(call: &Call<'_>, kind: &'static Kind, at: &Resource) -> Res
 }
 
 /// The cluster at the version from which a watch continues, so that later changes are sent.
-fn since(call: &Call<'_>, version: u64) -> Result<Cluster, Failure> {
-    let now = call.view.now.seconds();
+fn since(call: &Call<'_>, version: u64) -> Cluster {
     let current = call.view.cluster;
-    let Some(age) = i64::try_from(version).ok().filter(|at| (1..=now).contains(at)).map(|at| now - at) else {
-        return Ok(current.clone());
-    };
-    if age <= HISTORY {
-        let then = Timestamp::from_seconds(now - age);
-        return Ok(call.api.fleet.changed(current, then).unwrap_or_else(|| current.clone()));
-    }
-    // Versions of objects that never changed are no instants of late.
-    if version > 1_000_000_000 { Err(Failure::expired()) } else { Ok(current.clone()) }
+    let now = call.view.now;
+    let then = i64::try_from(version).map_or(now, Timestamp::from_millis).min(now);
+    call.api.fleet.changed(current, then).unwrap_or_else(|| current.clone())
 }
 
 impl Watch {
+    /// The first events: what there is, or what was written since the version that the client names.
+    fn begin(&mut self, all: bool, initial: bool, current: u64) -> Vec<u8> {
+        let mut first = Vec::new();
+        if all {
+            for object in &self.objects {
+                self.write(&mut first, "ADDED", object);
+            }
+            if initial && self.bookmarks {
+                self.bookmark(&mut first, current, true);
+            }
+        } else if list::is_recent(self.sent, current) {
+            self.send_written(&mut first);
+        } else {
+            self.expire(&mut first, current);
+        }
+        first
+    }
+
+    /// The client's version is too old. It learns that by an event, as from the API server, and the watch ends.
+    fn expire(&mut self, into: &mut Vec<u8>, current: u64) {
+        let status = Failure::too_old(self.sent, current).object();
+        into.extend_from_slice(json!({"type": "ERROR", "object": status}).to_string().as_bytes());
+        into.push(b'\n');
+        self.ended = true;
+    }
+
+    /// Sends what was written since the last time.
+    fn send_written(&mut self, into: &mut Vec<u8>) {
+        let Some(changes) = self.written.since(self.sent) else {
+            let current = self.written.version(self.clock.now());
+            return self.expire(into, current);
+        };
+        // A project is its namespace.
+        let written_as =
+            if self.kind.plural == "projects" { "namespaces".to_owned() } else { self.kind.full() };
+        for change in changes {
+            self.sent = change.version;
+            if change.key.0 == written_as {
+                self.send_change(into, &change);
+            }
+        }
+    }
+
+    fn send_change(&mut self, into: &mut Vec<u8>, change: &Change) {
+        let mut object = Value::clone(&change.object);
+        object["kind"] = json!(self.kind.kind);
+        object["apiVersion"] = json!(self.kind.api_version());
+        let before = change.before.as_ref().is_some_and(|before| self.choice.matches(before));
+        let after = !change.deleted && self.choice.matches(&object);
+        self.objects.retain(|one| name(one) != name(&object));
+        match (before, after) {
+            (false, true) => self.write(into, "ADDED", &object),
+            (true, true) => self.write(into, "MODIFIED", &object),
+            (true, false) => self.write(into, "DELETED", &object),
+            (false, false) => {}
+        }
+    }
+
     /// Keeps the few objects that will change: thousands of idle watches must not hold all of theirs.
     fn forget(&mut self) {
         while self.objects.len() > CHANGING {
@@ -120,24 +180,36 @@ impl Watch {
             return Some((first, self));
         }
         loop {
-            let wait = tokio::time::sleep(self.tick);
-            tokio::select! {
-                () = wait => {}
+            if self.ended {
+                return None;
+            }
+            let ticked = tokio::select! {
+                () = tokio::time::sleep_until(self.next_tick) => true,
+                _ = self.newest.changed() => false,
                 () = tokio::time::sleep_until(self.end) => return None,
                 () = self.stop.cancelled() => return None,
-            }
-            self.ticks += 1;
+            };
             let mut piece = Vec::new();
-            if let Some(current) = self.fleet.changed(&self.cluster, self.clock.now()) {
+            if ticked {
+                self.next_tick = Instant::now() + self.tick;
+                self.ticks += 1;
+            }
+            let now = self.clock.now();
+            if let Some(current) = self.fleet.changed(&self.cluster, now) {
                 if current.shape == ClusterShape::Silent {
                     continue;
                 }
                 self.turn(current, &mut piece);
             }
-            if self.bookmarks && self.ticks.is_multiple_of(BOOKMARK) {
-                self.bookmark(&mut piece, false);
-            } else {
-                self.change(&mut piece);
+            // Read first: a bookmark must not be newer than what was sent.
+            let version = self.written.version(now);
+            self.send_written(&mut piece);
+            if ticked && !self.ended {
+                if self.bookmarks && self.ticks.is_multiple_of(BOOKMARK) {
+                    self.bookmark(&mut piece, version, false);
+                } else {
+                    self.change(&mut piece, version);
+                }
             }
             if !piece.is_empty() {
                 return Some((piece.into(), self));
@@ -146,11 +218,11 @@ impl Watch {
     }
 
     /// One object was touched: its resource version moves, and a node's heartbeat.
-    fn change(&mut self, into: &mut Vec<u8>) {
+    fn change(&mut self, into: &mut Vec<u8>, version: u64) {
         let at = self.dice.below(self.objects.len());
         let now = self.clock.now();
         let Some(object) = self.objects.get_mut(at) else { return };
-        object["metadata"]["resourceVersion"] = json!((now.millis() / 1000).to_string());
+        object["metadata"]["resourceVersion"] = json!(version.to_string());
         let heart = json!(Timestamp::from_seconds(now.seconds()));
         if let Some(conditions) = object.pointer_mut("/status/conditions").and_then(Value::as_array_mut) {
             for condition in conditions.iter_mut().filter(|c| c.get("lastHeartbeatTime").is_some()) {
@@ -175,7 +247,7 @@ impl Watch {
                 None => self.write(into, "ADDED", new),
                 Some(old) if differs(old, new) => {
                     let mut new = new.clone();
-                    new["metadata"]["resourceVersion"] = json!(now.seconds().to_string());
+                    new["metadata"]["resourceVersion"] = json!(self.written.version(now).to_string());
                     self.write(into, "MODIFIED", &new);
                 }
                 Some(_) => {}
@@ -185,10 +257,10 @@ impl Watch {
         self.forget();
     }
 
-    fn bookmark(&self, into: &mut Vec<u8>, initial_end: bool) {
+    fn bookmark(&self, into: &mut Vec<u8>, version: u64, initial_end: bool) {
         let annotations = if initial_end { json!({"k8s.io/initial-events-end": "true"}) } else { json!({}) };
         let object = json!({"kind": self.kind.kind, "apiVersion": self.kind.api_version(),
-            "metadata": {"resourceVersion": self.clock.now().seconds().to_string(), "annotations": annotations}});
+            "metadata": {"resourceVersion": version.to_string(), "annotations": annotations}});
         self.write(into, "BOOKMARK", &object);
     }
 

@@ -4,10 +4,13 @@ use rp_base::Timestamp;
 use rp_simulator::fleet::Cluster;
 use rp_simulator::objects::nodes::Node;
 
-use crate::api::shell::{Editor, ShellContext, run, script};
+use crate::api::shell::{self, CommandOutput, Editor, InputUse, ShellContext, ShellState};
+use crate::files::{MOST_BYTES, SharedFileTree};
 
-/// Lines of one command's input.
-const MOST_LINES: usize = 1000;
+/// Where a session begins.
+pub(super) const HOME: &str = "/var/home/core";
+/// Bytes of standard input that are kept for a command: an archive has more than its files.
+const MOST_INPUT: usize = 2 * MOST_BYTES;
 
 /// The output that is sent to the client.
 #[derive(Debug, Default)]
@@ -28,9 +31,11 @@ pub(super) struct Shell {
     editor: Editor,
     state: State,
     code: u8,
+    files: SharedFileTree,
+    commands: ShellState,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum State {
     /// No command or shell was requested yet.
     New,
@@ -38,10 +43,12 @@ enum State {
     Lines { tty: bool },
     /// Input is echoed.
     Copying,
+    /// Input is kept for a command that reads it whole.
+    Keeping { input: InputUse, kept: Vec<u8> },
 }
 
 impl Shell {
-    pub(super) fn new(cluster: &Cluster, node: &Node) -> Self {
+    pub(super) fn new(cluster: &Cluster, node: &Node, files: SharedFileTree) -> Self {
         Self {
             name: node.name.clone(),
             version: cluster.version.clone(),
@@ -50,6 +57,8 @@ impl Shell {
             editor: Editor::new(false),
             state: State::New,
             code: 0,
+            files,
+            commands: ShellState::new(HOME),
         }
     }
 
@@ -77,7 +86,9 @@ impl Shell {
     pub(super) fn exec(&mut self, command: &str, now: Timestamp) -> ShellOutput {
         let mut said = ShellOutput::default();
         match self.lines(command, now, &mut said) {
-            LineOutcome::Copy => self.state = State::Copying,
+            LineOutcome::Input(InputUse::Copy) => self.state = State::Copying,
+            LineOutcome::Input(InputUse::Lines) => self.state = State::Lines { tty: false },
+            LineOutcome::Input(input) => self.state = State::Keeping { input, kept: Vec::new() },
             LineOutcome::On | LineOutcome::Exit => said.ended = Some(self.code),
         }
         said
@@ -86,17 +97,30 @@ impl Shell {
     /// What was typed.
     pub(super) fn typed(&mut self, data: &[u8], now: Timestamp) -> ShellOutput {
         let mut said = ShellOutput::default();
-        let State::Lines { tty } = self.state else {
-            if self.state == State::Copying {
+        let tty = match &mut self.state {
+            State::Lines { tty } => *tty,
+            State::Copying => {
                 said.out = data.to_vec();
+                return said;
             }
-            return said;
+            State::Keeping { kept, .. } => {
+                kept.extend_from_slice(data);
+                if kept.len() > MOST_INPUT {
+                    said.err = b"sh: too much input for this simulation\n".to_vec();
+                    said.ended = Some(1);
+                }
+                return said;
+            }
+            State::New => return said,
         };
         for byte in data {
             let key = self.editor.key(*byte);
             said.out.extend_from_slice(&key.echo);
             let exit = match &key.line {
-                Some(line) => matches!(self.lines(line, now, &mut said), LineOutcome::Exit),
+                Some(line) => match self.lines(line, now, &mut said) {
+                    LineOutcome::Exit => true,
+                    LineOutcome::On | LineOutcome::Input(_) => false,
+                },
                 None => key.end,
             };
             if exit {
@@ -113,9 +137,21 @@ impl Shell {
     /// Nothing more will be typed.
     pub(super) fn end(&mut self, now: Timestamp) -> ShellOutput {
         let mut said = ShellOutput::default();
-        if matches!(self.state, State::Lines { .. }) {
-            let rest = self.editor.rest();
-            self.lines(&rest, now, &mut said);
+        match std::mem::replace(&mut self.state, State::Copying) {
+            State::New => self.state = State::New,
+            State::Copying => {}
+            State::Lines { tty } => {
+                self.state = State::Lines { tty };
+                let rest = self.editor.rest();
+                self.lines(&rest, now, &mut said);
+            }
+            State::Keeping { input, kept } => {
+                let files = SharedFileTree::clone(&self.files);
+                let context = ShellContext { host: &self.name, now, host_keys: "", files: &files, own: None };
+                let done = shell::take_input(&input, &kept, &context);
+                self.code = done.code;
+                said.err = done.err;
+            }
         }
         if self.state != State::New {
             said.ended = Some(self.code);
@@ -125,36 +161,28 @@ impl Shell {
 
     fn lines(&mut self, text: &str, now: Timestamp, said: &mut ShellOutput) -> LineOutcome {
         let tty = self.state == State::Lines { tty: true };
-        for line in text.split(['\n', ';']).take(MOST_LINES) {
-            let words: Vec<&str> =
-                line.split_whitespace().map(|word| word.trim_matches(['"', '\''])).collect();
-            let words = words.strip_prefix(&["sudo"]).unwrap_or(&words);
-            if words.is_empty() {
-                continue;
-            }
-            let place = ShellContext { pod: &self.name, now, host_keys: "" };
-            let done = match self.own(words, now) {
-                Some(out) => crate::api::shell::CommandOutput { out, ..Default::default() },
-                // A script within a command.
-                None => match crate::api::shell::shell(words) {
-                    Some(Some(inner)) => script(inner, &place),
-                    _ => run(words, &place),
-                },
-            };
-            let screen = |text: String| if tty { text.replace('\n', "\r\n") } else { text };
-            said.out.extend_from_slice(screen(done.out).as_bytes());
-            // A terminal has one screen.
-            let to = if tty { &mut said.out } else { &mut said.err };
-            to.extend_from_slice(screen(done.err).as_bytes());
-            self.code = done.code;
-            if done.exit {
-                return LineOutcome::Exit;
-            }
-            if done.copy {
-                return LineOutcome::Copy;
-            }
+        let done = self.script(text, now);
+        let screen = |text: Vec<u8>| if tty { shell::on_screen(&text) } else { text };
+        said.out.extend(screen(done.out));
+        // A terminal has one screen.
+        let to = if tty { &mut said.out } else { &mut said.err };
+        to.extend(screen(done.err));
+        self.code = done.code;
+        match done.input {
+            Some(input) => LineOutcome::Input(input),
+            None if done.exit => LineOutcome::Exit,
+            None => LineOutcome::On,
         }
-        LineOutcome::On
+    }
+
+    fn script(&mut self, text: &str, now: Timestamp) -> CommandOutput {
+        let mut commands = self.commands.clone();
+        let files = SharedFileTree::clone(&self.files);
+        let own = |words: &[&str]| self.own(words, now);
+        let context = ShellContext { host: &self.name, now, host_keys: "", files: &files, own: Some(&own) };
+        let done = commands.script(text, &context);
+        self.commands = commands;
+        done
     }
 
     /// What only a machine has.
@@ -163,7 +191,6 @@ impl Shell {
         Some(match *program {
             "whoami" => "core\n".to_owned(),
             "id" => "uid=1000(core) gid=1000(core) groups=1000(core),4(adm),10(wheel) # simulated\n".to_owned(),
-            "pwd" => "/var/home/core\n".to_owned(),
             "uname" if arguments.contains(&"-a") => format!(
                 "Linux {} 5.14.0-427.simulated.el9.x86_64 #1 SMP PREEMPT_DYNAMIC x86_64 GNU/Linux\n",
                 self.name
@@ -218,6 +245,7 @@ impl Shell {
 /// How the execution of lines ended.
 enum LineOutcome {
     On,
-    Copy,
+    /// A command goes on with the session's input.
+    Input(InputUse),
     Exit,
 }

@@ -35,10 +35,21 @@ async fn reads_what_a_cluster_page_needs() {
     assert!(degraded(&sick) > 0);
     let (_, me) = bench.get(0, "/apis/user.openshift.io/v1/users/~").await;
     assert_eq!(me["metadata"]["name"], "system:aro-sre");
-    for path in ["/api", "/apis", "/api/v1", "/apis/apps", "/apis/apps/v1", "/readyz", "/openapi/v3", "/"] {
+    for path in [
+        "/api",
+        "/apis",
+        "/api/v1",
+        "/apis/apps",
+        "/apis/apps/v1",
+        "/readyz",
+        "/openapi/v2",
+        "/openapi/v3",
+        "/",
+    ] {
         assert_eq!(bench.get(0, path).await.0, 200, "{path}");
     }
-    for path in ["/openapi/v2", "/api/v1/nothing", "/apis/none/v1/x", "/api/v1/nodes/none", "/x"] {
+    for path in ["/openapi/v3/apis/none/v1", "/api/v1/nothing", "/apis/none/v1/x", "/api/v1/nodes/none", "/x"]
+    {
         let (status, body) = bench.get(0, path).await;
         assert_eq!(
             (status, &body["kind"], &body["reason"]),
@@ -64,7 +75,7 @@ async fn pages_selectors_and_tables() {
         }
     }
     assert_eq!(seen, all);
-    assert_eq!(bench.get(0, "/api/v1/pods?continue=nonsense").await.0, 410);
+    assert_eq!(bench.get(0, "/api/v1/pods?continue=nonsense").await.0, 400);
     assert_eq!(bench.get(0, "/api/v1/pods?limit=x").await.0, 400);
     let count = async |path: &str| bench.get(0, path).await.1["items"].as_array().unwrap().len();
     assert_eq!(count("/api/v1/namespaces/openshift-etcd/pods").await, 3);
@@ -115,8 +126,6 @@ async fn the_read_only_identity_reads_only() {
         read(bench.send(0, pair, request.body(body).unwrap()).await).await
     };
     assert_eq!(send("DELETE", &format!("{pods}/{pod}"), false, None, json!({})).await.0, 403);
-    let (status, body) = send("DELETE", &format!("{pods}/{pod}"), true, None, json!({})).await;
-    assert_eq!((status, &body["reason"]), (405, &json!("MethodNotAllowed")));
     assert_eq!(send("GET", "/api/v1/secrets", true, None, json!({})).await.0, 200);
     // It may impersonate itself with extras, as the proxy does, and no other user.
     assert_eq!(send("GET", pods, false, Some("system:aro-sre"), json!({})).await.0, 200);

@@ -178,7 +178,8 @@ async fn what_is_written_is_kept() {
     assert_eq!(it.get(hub).await["spec"]["disableAllDefaultSources"], true);
     assert_eq!(it.call("DELETE", &format!("{path}/own"), "", &json!({})).await.0, 200);
     assert_eq!(it.call("GET", &format!("{path}/own"), "", &Value::Null).await.0, 404);
-    // Those that always were there stay as they are.
+    // What is written into one cluster is in that one only.
     let request = ask("POST", path).body(Full::new(Bytes::from(secret.to_string()))).unwrap();
-    assert_eq!(it.bench.send(0, &it.bench.identity.service, request).await.status(), 405);
+    assert_eq!(it.bench.send(0, &it.bench.identity.service, request).await.status(), 201);
+    assert_eq!(it.call("GET", &format!("{path}/own"), "", &Value::Null).await.0, 404);
 }
