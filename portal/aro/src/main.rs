@@ -24,6 +24,12 @@ static ALLOCATOR: rp_runtime::Allocator = rp_runtime::Allocator;
 const DRAIN: Duration = Duration::from_secs(30);
 
 fn main() -> ExitCode {
+    let code = start();
+    rp_runtime::flush_log();
+    code
+}
+
+fn start() -> ExitCode {
     // kubectl waits for this at every call: no TLS, no runtime, no table of arguments.
     if let Some(code) = portal_cli::cached_credential(std::env::args_os()) {
         return code;
@@ -71,6 +77,7 @@ fn main() -> ExitCode {
 
 /// Tells the person who ran a command its error; one whose standard error is closed is told by the exit code alone.
 fn failed(error: &anyhow::Error) -> ExitCode {
+    rp_runtime::flush_log();
     let _ = writeln!(std::io::stderr(), "aro: {error:#}");
     ExitCode::FAILURE
 }

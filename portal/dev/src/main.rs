@@ -152,6 +152,7 @@ fn main() -> ExitCode {
             }
         }
     });
+    rp_runtime::flush_log();
     match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failed(&error),

@@ -18,7 +18,7 @@ pub use admin::{Admin, AdminError};
 #[cfg(feature = "heap-profile")]
 pub use heap::Allocator;
 pub use lifecycle::{Lifecycle, ShutdownTimeouts, on_hangup};
-pub use logging::{InvalidFilter, LogControl, LogError, start_logging};
+pub use logging::{InvalidFilter, LogControl, LogError, flush_log, start_logging};
 pub use panics::count_panics;
 pub use readiness::{Check, Readiness, Report};
 pub use tasks::register as register_runtime_metrics;

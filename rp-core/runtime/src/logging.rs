@@ -1,11 +1,16 @@
 //! Logging: one line per event on standard error, JSON or text, with a filter that changes while we run.
 
-use std::fmt;
+mod writer;
+
+use std::sync::OnceLock;
+use std::{fmt, io};
 
 use rp_config::{Log, LogFormat};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::{SubscriberInitExt as _, TryInitError};
 use tracing_subscriber::{EnvFilter, Layer, Registry, fmt as lines, reload};
+
+use writer::LogWriter;
 
 /// Longest filter.
 const MOST: usize = 4096;
@@ -17,6 +22,8 @@ pub enum LogError {
     Filter(#[from] InvalidFilter),
     #[error("logging was started before")]
     Twice(#[source] TryInitError),
+    #[error("cannot start the thread that writes the log")]
+    Thread(#[source] io::Error),
 }
 
 /// The text is no filter.
@@ -64,20 +71,33 @@ pub(crate) fn filter(text: &str) -> Result<(reload::Layer<EnvFilter, Registry>, 
     Ok((layer, LogControl(handle)))
 }
 
-/// Starts logging for the whole process. Standard output is for answers, so lines go to standard error.
+/// The writer of this process.
+static WRITER: OnceLock<LogWriter> = OnceLock::new();
+
+/// Writes the lines that were gathered: the last act of a process that logs.
+pub fn flush_log() {
+    if let Some(writer) = WRITER.get() {
+        writer.flush();
+    }
+}
+
+/// Starts logging for the whole process. Standard output is for answers, so lines go to standard error. Lines of level
+/// INFO and below may wait 100 ms for others: call [`flush_log`] before the process ends.
 ///
 /// # Errors
-/// The filter is none, or logging was started before.
+/// The filter is none, logging was started before, or there is no thread for it.
 pub fn start_logging(settings: &Log) -> Result<LogControl, LogError> {
     let (filter, control) = filter(&settings.level)?;
+    let writer = LogWriter::standard_error().map_err(LogError::Thread)?;
+    let _ = WRITER.set(writer.clone());
     let lines: Box<dyn Layer<_> + Send + Sync> = match settings.format {
-        LogFormat::Json => Box::new(
-            lines::layer().json().flatten_event(true).with_span_list(false).with_writer(std::io::stderr),
-        ),
+        LogFormat::Json => {
+            Box::new(lines::layer().json().flatten_event(true).with_span_list(false).with_writer(writer))
+        }
         // Colours are for people at a terminal: in a file they cost a third of every line.
         LogFormat::Text => {
-            let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
-            Box::new(lines::layer().with_ansi(colours).with_writer(std::io::stderr))
+            let colours = io::IsTerminal::is_terminal(&io::stderr());
+            Box::new(lines::layer().with_ansi(colours).with_writer(writer))
         }
     };
     tracing_subscriber::registry().with(filter).with(lines).try_init().map_err(LogError::Twice)?;

@@ -310,9 +310,9 @@ mod tests {
         let html = |panel: &Panel| panel.html(&crate::frame::Frame::default()).unwrap();
         let one_stands = panel(vec![vm("running"), vm("deallocated")]);
         assert_eq!(one_stands.fact, "1 of 2 running");
-        let asked = html(&panel(vec![Vm::NotAsked("Waiting for Azure's answer.".into())]));
+        let asked = html(&panel(vec![Vm::NotAsked("Azure has not answered yet.".into())]));
         assert!(
-            asked.contains("Waiting for Azure's answer.") && !asked.contains("All are as they should be."),
+            asked.contains("Azure has not answered yet.") && !asked.contains("All are as they should be."),
             "{asked}"
         );
         assert!(html(&panel(vec![vm("running")])).contains("All are as they should be."));
