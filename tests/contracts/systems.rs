@@ -97,7 +97,7 @@ pub(crate) fn without_test<'a>(named: impl Iterator<Item = (&'a str, &'a str)>) 
     Ok(wrong)
 }
 
-const FOLDERS: [(&str, &str); 44] = [
+const FOLDERS: [(&str, &str); 46] = [
     ("stories", "tests/stories"),
     ("contracts", "tests/contracts"),
     ("powercut", "tests/powercut"),
@@ -115,6 +115,7 @@ const FOLDERS: [(&str, &str); 44] = [
     ("rp-database", "rp-core/database"),
     ("rp-documents", "rp-core/documents"),
     ("rp-frontend", "rp-core/frontend"),
+    ("rp-install", "rp-core/install"),
     ("rp-kube", "rp-core/kube"),
     ("rp-metrics", "rp-core/metrics"),
     ("rp-monitor", "rp-core/monitor"),
@@ -131,6 +132,7 @@ const FOLDERS: [(&str, &str); 44] = [
     ("rp-simulator-region", "rp-core/simulator/region"),
     ("rp-simulator", "rp-core/simulator/src"),
     ("rp-tunnel", "rp-core/tunnel"),
+    ("tests-installer", "tests/installer"),
     ("proxy", "proxy"),
     ("web", "web/src"),
     ("web-samples", "web/samples"),

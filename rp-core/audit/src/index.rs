@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use rp_base::{Timestamp, chain};
-use rp_database::{Expect, SharedStore, Span, StoreError};
+use rp_database::{Change, Expect, SharedStore, Span, StoreError};
 use rp_documents::Collection;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
@@ -40,7 +40,7 @@ pub(crate) const CURSOR_KEY: &str = "cursor-key";
 #[derive(Debug)]
 pub(crate) struct Index {
     pub(crate) store: SharedStore,
-    open: Mutex<OpenPart>,
+    open: Arc<Mutex<OpenPart>>,
     /// Held while the index is made: by one task at a time.
     making: tokio::sync::Mutex<()>,
     pub(crate) heads: Heads,
@@ -51,7 +51,7 @@ pub(crate) struct Index {
 impl Index {
     pub(crate) fn new(store: SharedStore, heads: Heads) -> Arc<Self> {
         let progress = watch::channel((0, None)).0;
-        let (open, making) = (Mutex::new(OpenPart::default()), tokio::sync::Mutex::new(()));
+        let (open, making) = (Arc::default(), tokio::sync::Mutex::new(()));
         Arc::new(Self { store, open, making, heads, progress })
     }
 
@@ -110,22 +110,14 @@ impl Index {
             }
             let end = self.open.lock().end;
             let changes = self.store.changes(Collection::AuditBatches, end, PAGE).await?;
-            let mut last = None;
-            {
-                let mut open = self.open.lock();
-                for change in &changes.items {
-                    if open.is_full() {
-                        break;
-                    }
-                    if let Some(stored) = &change.document {
-                        last = open.add(stored, &self.heads).or(last);
-                    }
-                    open.end = change.seq;
-                }
-            }
+            let more = changes.more;
+            let (open, heads) = (Arc::clone(&self.open), self.heads.clone());
+            // Thousands of entries are read again: a worker that did it would keep requests waiting for milliseconds.
+            let added = tokio::task::spawn_blocking(move || add_all(&open, &heads, &changes.items));
+            let last = added.await.map_err(|_| AuditError::Closed)?;
             let end = self.open.lock().end;
             self.progress.send_modify(|progress| *progress = (end, last.or(progress.1)));
-            if !changes.more && !self.open.lock().is_full() {
+            if !more && !self.open.lock().is_full() {
                 return Ok(());
             }
             tokio::task::yield_now().await;
@@ -208,4 +200,20 @@ impl Index {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Takes changes in until the part is full; gives the time of the last entry. A search may come in between two batches.
+fn add_all(open: &Mutex<OpenPart>, heads: &Heads, changes: &[Change]) -> Option<Timestamp> {
+    let mut last = None;
+    for change in changes {
+        let mut open = open.lock();
+        if open.is_full() {
+            break;
+        }
+        if let Some(stored) = &change.document {
+            last = open.add(stored, heads).or(last);
+        }
+        open.end = change.seq;
+    }
+    last
 }

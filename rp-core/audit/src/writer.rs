@@ -7,7 +7,7 @@ mod spooling;
 
 use std::time::Duration;
 
-use rp_base::{Backoff, Id, SharedClock, Timestamp, chain};
+use rp_base::{Backoff, Digest, Id, SharedClock, Timestamp, chain};
 use rp_database::{Draft, SharedStore, StoreError};
 use rp_documents::{Actor, Collection, Entry, Phase};
 use tokio::sync::{mpsc, watch};
@@ -25,6 +25,8 @@ use spooling::{DRAIN, inherit};
 
 pub(crate) use group::Promise;
 
+/// Entries that are put into a batch by the worker that has them.
+const FEW: usize = 16;
 /// A commit that takes longer has failed, with an unknown outcome.
 const COMMIT: Duration = Duration::from_secs(10);
 
@@ -171,16 +173,15 @@ impl Writer {
     /// Commits a group, however long that takes (or until `give_up`). After the first failure its promises
     /// are refused, and so are those that come while it is tried again.
     async fn write(&mut self, mut group: Group, inbox: &mut Inbox, mut give_up: Option<Instant>) -> bool {
-        let (draft, digests) =
-            match self.head.append(&mut group.entries).and_then(|(b, d)| Ok((b.draft()?, d))) {
-                Ok(made) => made,
-                Err(error) => {
-                    // Entries are plain data; JSON cannot fail. Were it to, the callers must not go on.
-                    tracing::error!(error = %chain(&error), "audit entries cannot be written");
-                    refuse(&mut group);
-                    return false;
-                }
-            };
+        let (draft, digests) = match self.batch(&mut group).await {
+            Ok(made) => made,
+            Err(error) => {
+                // Entries are plain data; JSON cannot fail. Were it to, the callers must not go on.
+                tracing::error!(error = %chain(&error), "audit entries cannot be written");
+                refuse(&mut group);
+                return false;
+            }
+        };
         let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
         loop {
             // What is spooled comes before what is newer; it is tried again beside the entries.
@@ -226,6 +227,26 @@ impl Writer {
             let _ = reply.send(receipt.ok_or(AuditError::Unavailable));
         }
         true
+    }
+
+    /// Puts the group at the end of the chain. Writing and hashing hundreds of entries takes milliseconds, which a worker
+    /// owes to requests; a few are faster here.
+    async fn batch(&mut self, group: &mut Group) -> Result<(Draft, Vec<Digest>), AuditError> {
+        let made = |head: &mut Head, entries: &mut [Entry]| {
+            let (batch, digests) = head.append(entries)?;
+            Ok((batch.draft()?, digests))
+        };
+        if group.entries.len() <= FEW {
+            return made(&mut self.head, &mut group.entries);
+        }
+        let (mut head, mut entries) = (self.head.clone(), std::mem::take(&mut group.entries));
+        let work = tokio::task::spawn_blocking(move || {
+            let made = made(&mut head, &mut entries);
+            (head, entries, made)
+        });
+        let (head, entries, made) = work.await.map_err(|_| AuditError::Closed)?;
+        (self.head, group.entries) = (head, entries);
+        made
     }
 
     fn stuck(&self, inbox: &Inbox, stuck: bool) {

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 use tests_kit::Process;
 
-use super::site::{BastionAccess, LIBRARY, Site};
+use super::site::{BastionAccess, Site, spread_machine};
 use crate::measure::{cpu, resident};
 use crate::report::{self, Part};
 
@@ -17,13 +17,14 @@ const AIM_BUSY_MIB: f64 = 1.0;
 const OPENING: Duration = Duration::from_secs(600);
 /// What the process sets up for its first sessions is no session's.
 const WARM: usize = 20;
+/// Sessions on one machine: the bastion opens at most 80 channels for one person there.
+const ON_ONE_MACHINE: usize = 50;
 /// How often memory is looked at.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Sessions that say nothing.
 pub(crate) async fn idle(site: &Site, counts: &[usize], part: &mut Part) -> Result<()> {
-    let pass = site.pass(LIBRARY).await?;
-    drop(open(site, &pass, "warm", WARM, None).await?);
+    drop(open_spread(site, "warm", 0, WARM, None).await?);
     site.empty().await?;
     report::table(
         "Idle shells on a terminal, each on an SSH connection of its own; clients and machine are the SSH library's",
@@ -42,7 +43,7 @@ pub(crate) async fn idle(site: &Site, counts: &[usize], part: &mut Part) -> Resu
     for count in counts {
         let more = count.checked_sub(there).context("numbers of sessions grow")?;
         let (began, used) = (Instant::now(), cpu(site.pid())?);
-        held.push(site.aro.explain(open(site, &pass, &format!("idle-{count}"), more, None).await)?);
+        held.push(site.aro.explain(open_spread(site, "idle", there, more, None).await)?);
         there = *count;
         let (took, used) = (began.elapsed(), cpu(site.pid())?.saturating_sub(used));
         let with = resident(site.pid())?;
@@ -68,11 +69,10 @@ pub(crate) async fn idle(site: &Site, counts: &[usize], part: &mut Part) -> Resu
 
 /// Recorded sessions whose program writes without a pause.
 pub(crate) async fn busy(site: &Site, count: usize, seconds: u64, part: &mut Part) -> Result<()> {
-    let pass = site.pass(LIBRARY).await?;
-    drop(open(site, &pass, "warm", WARM, None).await?);
+    drop(open_spread(site, "warm", 0, WARM, None).await?);
     site.empty().await?;
     let before = resident(site.pid())?;
-    let clients = site.aro.explain(open(site, &pass, "busy", count, Some("write")).await)?;
+    let clients = site.aro.explain(open_spread(site, "busy", 0, count, Some("write")).await)?;
     let (began, mut most) = (Instant::now(), 0);
     while began.elapsed() < Duration::from_secs(seconds) {
         most = most.max(resident(site.pid())?);
@@ -105,6 +105,25 @@ async fn is_there(site: &Site, count: usize) -> Result<()> {
     let open = site.gauge("aro_ssh_channels_open").await?;
     ensure!(open == u64::try_from(count)?, "{open} of {count} sessions are open");
     Ok(())
+}
+
+/// Opens sessions from the one of that number on, over as many machines as they need.
+async fn open_spread(
+    site: &Site,
+    name: &str,
+    from: usize,
+    count: usize,
+    program: Option<&str>,
+) -> Result<Vec<Process>> {
+    let (mut clients, mut next, end) = (Vec::new(), from, from + count);
+    while next < end {
+        let machine = next / ON_ONE_MACHINE;
+        let some = (ON_ONE_MACHINE - next % ON_ONE_MACHINE).min(end - next);
+        let pass = site.pass(&spread_machine(machine)).await?;
+        clients.push(open(site, &pass, &format!("{name}-{next}"), some, program).await?);
+        next += some;
+    }
+    Ok(clients)
 }
 
 /// Starts the clients; each has its session when this returns.

@@ -17,7 +17,14 @@ use crate::start::get;
 pub(crate) const OPENSSH: &str = "node-0";
 /// The machine of the SSH library's, for many sessions.
 pub(crate) const LIBRARY: &str = "node-1";
+/// Machines of the SSH library's among which many sessions are spread.
+const SPREAD: usize = 40;
 const REASON: &str = "benchmark of the bastion";
+
+/// The name of one of them.
+pub(crate) fn spread_machine(number: usize) -> String {
+    format!("spread-{}", number % SPREAD)
+}
 
 /// What a cluster is made of here.
 pub(crate) struct Environment<'a> {
@@ -79,6 +86,11 @@ impl Site {
         let aro = Aro::start(AroOptions { clusters: 1, env: env.collect(), ..AroOptions::default() }).await?;
         let (hosts, many) = (around.hosts, around.many);
         let machine = |name: &str, port: u16, key: &Key| json!({ "name": name, "address": "127.0.0.1", "port": port, "host_keys": [key.public] });
+        let mut machines = vec![
+            machine(OPENSSH, hosts.machine.port, &hosts.machine.host_key),
+            machine(LIBRARY, many.port, &many.host_key),
+        ];
+        machines.extend((0..SPREAD).map(|n| machine(&spread_machine(n), many.port, &many.host_key)));
         let body = json!({
             "name": "far",
             "kubeconfig": kubeconfig(around.far, around.ca_pem),
@@ -86,10 +98,7 @@ impl Site {
             "ssh": {
                 "user": hosts.user,
                 "private_key": hosts.core.private()?,
-                "machines": [
-                    machine(OPENSSH, hosts.machine.port, &hosts.machine.host_key),
-                    machine(LIBRARY, many.port, &many.host_key),
-                ],
+                "machines": machines,
             },
         });
         let imported = aro.session("admin").await?.post("/api/v1/imports", &body).await?.ok()?.json()?;

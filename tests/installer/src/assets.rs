@@ -1,0 +1,122 @@
+//! Assets of the shapes that the installer writes, with real keys.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, DnValue, IsCa, KeyPair, KeyUsagePurpose,
+};
+use rp_base::Secret;
+use rp_install::authority::KeyedCertificate;
+use serde_json::{Value, json};
+
+const SERVER_SECRET: &str = "manifests/machine-config-server-tls-secret.yaml";
+
+/// An authority as the installer makes one: its name has an organisational unit, in printable strings.
+pub fn authority(key: &KeyPair) -> KeyedCertificate {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.distinguished_name = DistinguishedName::new();
+    for (kind, value) in [(DnType::OrganizationalUnitName, "openshift"), (DnType::CommonName, "root-ca")] {
+        params.distinguished_name.push(kind, DnValue::PrintableString(value.try_into().unwrap()));
+    }
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+    let certificate = params.self_signed(key).unwrap().pem();
+    KeyedCertificate { certificate, key: Secret::new(key.serialize_pem()) }
+}
+
+/// The pointer config of a role.
+pub fn pointer(role: &str, domain: &str) -> Value {
+    json!({ "ignition": {
+        "version": "3.2.0",
+        "config": { "merge": [{ "source": format!("https://api-int.{domain}:22623/config/{role}") }] },
+        "security": { "tls": { "certificateAuthorities": [{ "source": "data:,CA" }] } },
+    } })
+}
+
+/// The manifests that we change or replace, by their paths in the installer's folder, as YAML.
+pub fn manifests(root: &KeyedCertificate, domain: &str) -> BTreeMap<String, String> {
+    let base64 = |text: &str| STANDARD.encode(text);
+    let mut all = BTreeMap::from([
+        (
+            "manifests/cvo-overrides.yaml".to_owned(),
+            "apiVersion: config.openshift.io/v1\nkind: ClusterVersion\nmetadata:\n  name: version\nspec:\n  channel: stable-4.20\n  clusterID: 11111111-2222-4333-8444-555555555555\n".to_owned(),
+        ),
+        (
+            "manifests/cluster-dns-02-config.yml".to_owned(),
+            format!("apiVersion: config.openshift.io/v1\nkind: DNS\nmetadata:\n  name: cluster\nspec:\n  baseDomain: {domain}\n  privateZone:\n    id: zone\n"),
+        ),
+        (
+            SERVER_SECRET.to_owned(),
+            format!(
+                "apiVersion: v1\nkind: Secret\nmetadata:\n  name: machine-config-server-tls\n  namespace: openshift-machine-config-operator\ntype: Opaque\ndata:\n  tls.crt: {}\n  tls.key: {}\n",
+                base64(&root.certificate),
+                base64(root.key.expose()),
+            ),
+        ),
+    ]);
+    for role in ["master", "worker"] {
+        let path = format!("openshift/99_openshift-cluster-api_{role}-user-data-secret.yaml");
+        let text = format!(
+            "apiVersion: v1\nkind: Secret\nmetadata:\n  name: {role}-user-data\n  namespace: openshift-machine-api\ntype: Opaque\ndata:\n  disableTemplating: {}\n  userData: {}\n",
+            base64("true"),
+            base64(&pointer(role, domain).to_string()),
+        );
+        all.insert(path, text);
+    }
+    all
+}
+
+/// `bootstrap.ign` with these files, the server's certificate of the state, and a unit and a file that are no concern of ours.
+///
+/// # Errors
+/// The state has no authority.
+pub fn bootstrap(files: &BTreeMap<String, String>, state: &Value) -> Result<Value> {
+    let root = &state["*tls.RootCA"];
+    let raw = |member: &str| -> Result<String> {
+        let text = root[member].as_str().context("the state has no authority")?;
+        Ok(String::from_utf8(STANDARD.decode(text)?)?)
+    };
+    let mut all = vec![
+        file("/etc/motd", "bootstrap\n"),
+        file("/opt/openshift/tls/machine-config-server.crt", &raw("CertRaw")?),
+        file("/opt/openshift/tls/machine-config-server.key", &raw("KeyRaw")?),
+    ];
+    all.extend(files.iter().map(|(path, text)| file(path, text)));
+    Ok(json!({
+        "ignition": { "version": "3.2.0" },
+        "passwd": { "users": [{ "name": "core", "sshAuthorizedKeys": ["ssh-rsa AAAA"] }] },
+        "storage": { "files": all },
+        "systemd": { "units": [{ "name": "bootkube.service", "contents": "[Service]\n" }] },
+    }))
+}
+
+/// A file of an Ignition config.
+fn file(path: &str, text: &str) -> Value {
+    json!({
+        "path": path, "mode": 420, "overwrite": true, "user": { "name": "root" },
+        "contents": { "source": format!("data:text/plain;charset=utf-8;base64,{}", STANDARD.encode(text)) },
+    })
+}
+
+/// `.openshift_install_state.json` with the entries that are read, and one that is not.
+pub fn state(root: &KeyedCertificate, domain: &str, config: &Value) -> Value {
+    let pair = json!({
+        "CertRaw": STANDARD.encode(&root.certificate), "KeyRaw": STANDARD.encode(root.key.expose()),
+        "FileList": null,
+    });
+    let server = format!("https://api-int.{domain}:6443");
+    json!({
+        "*tls.RootCA": pair,
+        "*tls.AdminKubeConfigSignerCertKey": pair,
+        "*kubeconfig.AdminInternalClient": {
+            "Config": { "clusters": [{ "name": domain, "cluster": { "server": server } }] },
+            "File": { "Filename": "auth/kubeconfig", "Data": "AAAA" },
+        },
+        "*password.KubeadminPassword": { "Password": "abcde-fghij-klmno-pqrst", "PasswordHash": "AAAA" },
+        "*installconfig.InstallConfig": { "config": config },
+        "*installconfig.ClusterID": { "UUID": "u", "InfraID": "i", "Domain": domain },
+    })
+}
