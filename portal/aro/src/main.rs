@@ -36,6 +36,7 @@ fn start() -> ExitCode {
     }
     rp_net::tls::install_provider();
     // A shell that completes a command line; it starts a runtime of its own, for a moment.
+    portal_cli::complete_names();
     completion::answer(Cli::command);
     let matches = command_reference::with_examples(Cli::command()).get_matches();
     let cli = match Cli::from_arg_matches(&matches) {

@@ -1,4 +1,4 @@
-//! What the portal answers: JSON, or a refusal in its own words.
+//! What the portal is asked and answers: segments of paths, members of bodies, JSON, or a refusal in its own words.
 
 use reqwest::Response;
 use reqwest::header::RETRY_AFTER;
@@ -64,4 +64,29 @@ pub(crate) async fn refused(response: Response) -> CliError {
         refusal.action = format!("Try again in {seconds} s.");
     }
     CliError::Refused { status, refusal }
+}
+
+/// The rows of a list.
+pub(crate) fn items(answer: &Value) -> &[Value] {
+    answer.get("items").or(Some(answer)).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// What can stand between two slashes of one of our paths without changing the path.
+pub(crate) fn segment(text: &str) -> Result<&str, CliError> {
+    let sound = !text.is_empty()
+        && text != "."
+        && text != ".."
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.()".contains(&byte));
+    if sound {
+        Ok(text)
+    } else {
+        Err(CliError::Usage("a name has letters, digits, - _ . ( ) only".to_owned()))
+    }
+}
+
+/// Puts what is there under a name.
+pub(crate) fn put(body: &mut Value, name: &str, value: Option<impl Into<Value>>) {
+    if let Some(value) = value {
+        body[name] = value.into();
+    }
 }

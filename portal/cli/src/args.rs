@@ -148,7 +148,7 @@ pub struct Connection {
     #[arg(long, env = "ARO_PORTAL", value_name = "URL", help_heading = "Connection")]
     pub portal: Option<Url>,
     /// Which sign-in to use, where there are several
-    #[arg(long, env = "ARO_PROFILE", value_name = "NAME", help_heading = "Connection", add = crate::names::profiles())]
+    #[arg(long, env = "ARO_PROFILE", value_name = "NAME", help_heading = "Connection", add = crate::completer::profiles())]
     pub profile: Option<String>,
     /// File with a token, in place of a sign-in
     #[arg(long, env = "ARO_TOKEN_FILE", value_name = "FILE", help_heading = "Connection")]

@@ -7,6 +7,7 @@ mod args;
 mod cache;
 mod cast;
 mod client;
+mod completer;
 mod endpoint;
 mod error;
 mod files;
@@ -40,6 +41,7 @@ pub use args::{
 };
 pub use cache::cached_credential;
 pub use error::{CliError, EXIT_CODES, Exit, Refusal};
+pub use names::complete_names;
 pub use output::Output;
 pub use reference::{JsonAnswer, VERBS, VerbReference};
 

@@ -7,16 +7,17 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use clap_complete::engine::CompletionCandidate;
 use rp_base::{Clock as _, SystemClock, Timestamp, text};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::answer::{items, segment};
 use crate::args::{Connection, Format};
 use crate::client::Client;
+use crate::completer::{ValueKind, set_source};
 use crate::output::cell;
 use crate::profile::Profile;
-use crate::verbs::{items, segment};
 use crate::{CliError, files};
 
 /// How long a person who types waits for new names.
@@ -143,34 +144,22 @@ fn profile_of(connection: &Connection) -> Result<Option<Profile>, CliError> {
     Ok(same.then_some(profile))
 }
 
-/// Completes names and resource ids of clusters.
-pub(crate) fn clusters() -> ArgValueCompleter {
-    ArgValueCompleter::new(|current: &OsStr| candidates(NameKind::Clusters, current))
+/// Completes arguments by the names that are known here.
+pub fn complete_names() {
+    set_source(|kind, current| match kind {
+        ValueKind::Clusters => candidates(NameKind::Clusters, current),
+        ValueKind::Grants => candidates(NameKind::Grants, current),
+        ValueKind::Elevations => candidates(NameKind::Elevations, current),
+        ValueKind::Robots => candidates(NameKind::Robots, current),
+        ValueKind::Profiles => profiles(current),
+    });
 }
 
-/// Completes ids of grants.
-pub(crate) fn grants() -> ArgValueCompleter {
-    ArgValueCompleter::new(|current: &OsStr| candidates(NameKind::Grants, current))
-}
-
-/// Completes ids of elevations.
-pub(crate) fn elevations() -> ArgValueCompleter {
-    ArgValueCompleter::new(|current: &OsStr| candidates(NameKind::Elevations, current))
-}
-
-/// Completes names of robots.
-pub(crate) fn robots() -> ArgValueCompleter {
-    ArgValueCompleter::new(|current: &OsStr| candidates(NameKind::Robots, current))
-}
-
-/// Completes names of profiles.
-pub(crate) fn profiles() -> ArgValueCompleter {
-    ArgValueCompleter::new(|current: &OsStr| {
-        let connection = typed_connection(std::env::args_os());
-        let known = Profile::all(connection.config_dir.as_deref()).unwrap_or_default();
-        let names = known.into_iter().map(|profile| KnownName { name: profile.name, help: String::new() });
-        matching(names, current)
-    })
+fn profiles(current: &OsStr) -> Vec<CompletionCandidate> {
+    let connection = typed_connection(std::env::args_os());
+    let known = Profile::all(connection.config_dir.as_deref()).unwrap_or_default();
+    let names = known.into_iter().map(|profile| KnownName { name: profile.name, help: String::new() });
+    matching(names, current)
 }
 
 fn candidates(kind: NameKind, current: &OsStr) -> Vec<CompletionCandidate> {

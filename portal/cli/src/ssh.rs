@@ -10,12 +10,12 @@ use rp_base::{Clock as _, SystemClock, Timestamp, sha256};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::answer::{items, put, segment};
 use crate::args::AccessArgs;
 use crate::client::Client;
 use crate::output::cell;
 use crate::profile::Profile;
 use crate::tunnel::reason;
-use crate::verbs::{items, put, segment};
 use crate::{CliError, Exit, Output, files};
 
 /// An access with less left than this is not begun with, seconds.

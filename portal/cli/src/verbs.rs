@@ -24,6 +24,7 @@ use std::io::{BufRead as _, IsTerminal as _};
 
 use serde_json::{Value, json};
 
+pub(crate) use crate::answer::{items, put, segment};
 use crate::args::{Connection, Format, Verb};
 use crate::client::Client;
 use crate::names::{self, NameKind};
@@ -100,31 +101,11 @@ async fn resolve(client: &Client, cluster: &str) -> Result<String, CliError> {
     }
 }
 
-/// What can stand between two slashes of one of our paths without changing the path.
-pub(crate) fn segment(text: &str) -> Result<&str, CliError> {
-    let sound = !text.is_empty()
-        && text != "."
-        && text != ".."
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.()".contains(&byte));
-    if sound {
-        Ok(text)
-    } else {
-        Err(CliError::Usage("a name has letters, digits, - _ . ( ) only".to_owned()))
-    }
-}
-
 /// The resource id of a cluster where one is named.
 async fn resolve_some(client: &Client, cluster: Option<&str>) -> Result<Option<String>, CliError> {
     match cluster {
         None => Ok(None),
         Some(cluster) => resolve(client, cluster).await.map(Some),
-    }
-}
-
-/// Puts what is there under a name.
-pub(crate) fn put(body: &mut Value, name: &str, value: Option<impl Into<Value>>) {
-    if let Some(value) = value {
-        body[name] = value.into();
     }
 }
 
@@ -144,10 +125,6 @@ fn confirm(question: &str, yes: bool, out: &mut Output) -> Result<(), CliError> 
         Ok(_) if line.trim() == "yes" => Ok(()),
         _ => Err(CliError::Usage("nothing was done".to_owned())),
     }
-}
-
-pub(crate) fn items(answer: &Value) -> &[Value] {
-    answer.get("items").or(Some(answer)).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 /// A list in any of the formats; `name` gives the ids of rows that have no names.

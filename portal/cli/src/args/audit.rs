@@ -49,7 +49,7 @@ pub enum AuditVerb {
     /// Who had access to a cluster, why, and what they did
     Report {
         /// The cluster's name or resource id
-        #[arg(add = crate::names::clusters())]
+        #[arg(add = crate::completer::clusters())]
         cluster: String,
         #[command(flatten)]
         span: Span,
@@ -68,13 +68,13 @@ pub struct AuditFilter {
     #[arg(long)]
     pub person: Option<String>,
     /// Only on this cluster: its name or resource id
-    #[arg(long, alias = "target", add = crate::names::clusters())]
+    #[arg(long, alias = "target", add = crate::completer::clusters())]
     pub cluster: Option<String>,
     /// Only this verb, e.g. get, exec, sign-in
     #[arg(long)]
     pub verb: Option<String>,
     /// Only under this grant
-    #[arg(long, add = crate::names::grants())]
+    #[arg(long, add = crate::completer::grants())]
     pub grant: Option<String>,
     /// Only entries with this text
     #[arg(long)]

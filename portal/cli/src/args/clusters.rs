@@ -160,7 +160,7 @@ pub enum ClustersVerb {
     /// Take an imported cluster away from the portal
     Remove {
         /// The name that it got at its import
-        #[arg(add = crate::names::clusters())]
+        #[arg(add = crate::completer::clusters())]
         name: String,
         #[command(flatten)]
         connection: Connection,

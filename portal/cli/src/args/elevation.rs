@@ -8,7 +8,7 @@ use super::{Connection, seconds};
 #[derive(Debug, Args)]
 pub struct ElevateArgs {
     /// The one cluster it is for: its name or resource id; without it every cluster
-    #[arg(long, add = crate::names::clusters())]
+    #[arg(long, add = crate::completer::clusters())]
     pub cluster: Option<String>,
     /// Why you need it; stands in the audit and is read by the approver
     #[arg(long)]
@@ -61,7 +61,7 @@ pub enum ElevationVerb {
     /// All of one elevation
     Show {
         /// The elevation's id, as aro elevations list shows it
-        #[arg(add = crate::names::elevations())]
+        #[arg(add = crate::completer::elevations())]
         id: String,
         #[command(flatten)]
         connection: Connection,
@@ -69,7 +69,7 @@ pub enum ElevationVerb {
     /// Let somebody have it
     Approve {
         /// The elevation's id, as aro elevations list shows it
-        #[arg(add = crate::names::elevations())]
+        #[arg(add = crate::completer::elevations())]
         id: String,
         /// A word to the person; stands in the audit
         #[arg(long)]
@@ -80,7 +80,7 @@ pub enum ElevationVerb {
     /// Do not let somebody have it
     Refuse {
         /// The elevation's id, as aro elevations list shows it
-        #[arg(add = crate::names::elevations())]
+        #[arg(add = crate::completer::elevations())]
         id: String,
         /// A word to the person; stands in the audit
         #[arg(long)]
@@ -91,7 +91,7 @@ pub enum ElevationVerb {
     /// End an elevation, or take a request back
     End {
         /// The elevation's id, as aro elevations list shows it
-        #[arg(add = crate::names::elevations())]
+        #[arg(add = crate::completer::elevations())]
         id: String,
         /// Why; stands in the audit
         #[arg(long)]
@@ -102,7 +102,7 @@ pub enum ElevationVerb {
     /// Say what you found when you looked at what was done with it
     Review {
         /// The elevation's id, as aro elevations list shows it
-        #[arg(add = crate::names::elevations())]
+        #[arg(add = crate::completer::elevations())]
         id: String,
         /// What you found
         #[arg(long)]

@@ -19,7 +19,7 @@ pub enum GrantsVerb {
         #[arg(long)]
         all: bool,
         /// Only on this cluster: its name or resource id
-        #[arg(long, add = crate::names::clusters())]
+        #[arg(long, add = crate::completer::clusters())]
         cluster: Option<String>,
         /// Only of this person
         #[arg(long, value_name = "SUBJECT")]
@@ -42,7 +42,7 @@ pub enum GrantsVerb {
     /// All of one grant, with its open streams
     Show {
         /// The grant's id, as aro grants list shows it
-        #[arg(add = crate::names::grants())]
+        #[arg(add = crate::completer::grants())]
         id: String,
         #[command(flatten)]
         connection: Connection,
@@ -50,7 +50,7 @@ pub enum GrantsVerb {
     /// Let a grant of yours live longer
     Extend {
         /// The grant's id, as aro grants list shows it
-        #[arg(add = crate::names::grants())]
+        #[arg(add = crate::completer::grants())]
         id: String,
         /// How long from now, e.g. 30m, 8h
         #[arg(long, value_parser = seconds)]
@@ -69,13 +69,13 @@ pub(crate) const KINDS: [&str; 8] =
 #[derive(Debug, Args)]
 pub struct RevokeArgs {
     /// Grants by their ids
-    #[arg(required_unless_present_any = ["person", "cluster", "everything"], num_args = 1..=100, add = crate::names::grants())]
+    #[arg(required_unless_present_any = ["person", "cluster", "everything"], num_args = 1..=100, add = crate::completer::grants())]
     pub ids: Vec<String>,
     /// All of a person; `me` is you
     #[arg(long, value_name = "SUBJECT", conflicts_with_all = ["ids", "cluster", "everything"])]
     pub person: Option<String>,
     /// All on a cluster: its name or resource id
-    #[arg(long, conflicts_with_all = ["ids", "everything"], add = crate::names::clusters())]
+    #[arg(long, conflicts_with_all = ["ids", "everything"], add = crate::completer::clusters())]
     pub cluster: Option<String>,
     /// All of everybody
     #[arg(long, conflicts_with = "ids")]

@@ -12,7 +12,7 @@ use super::{Connection, seconds};
 #[derive(Debug, Args)]
 pub struct KubeconfigArgs {
     /// A cluster's name or resource id
-    #[arg(add = crate::names::clusters())]
+    #[arg(add = crate::completer::clusters())]
     pub cluster: String,
     /// Why you need it; stands in the audit
     #[arg(long)]
@@ -49,7 +49,7 @@ pub struct KubeconfigArgs {
 #[derive(Debug, Args)]
 pub struct KubectlArgs {
     /// A cluster's name or resource id
-    #[arg(add = crate::names::clusters())]
+    #[arg(add = crate::completer::clusters())]
     pub cluster: String,
     /// Why you need it; only asked when no grant of yours for this cluster lives
     #[arg(long)]

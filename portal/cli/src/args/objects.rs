@@ -8,7 +8,7 @@ use super::Connection;
 #[derive(Debug, Args)]
 pub struct ObjectsArgs {
     /// Name or resource id of the cluster
-    #[arg(add = crate::names::clusters())]
+    #[arg(add = crate::completer::clusters())]
     pub cluster: String,
     /// Only those whose name begins so
     pub name: Option<String>,
@@ -20,7 +20,7 @@ pub struct ObjectsArgs {
 #[derive(Debug, Args)]
 pub struct EventsArgs {
     /// Name or resource id of the cluster
-    #[arg(add = crate::names::clusters())]
+    #[arg(add = crate::completer::clusters())]
     pub cluster: String,
     /// Only of this namespace
     #[arg(short, long)]
@@ -39,7 +39,7 @@ pub struct EventsArgs {
 #[derive(Debug, Args)]
 pub struct LogsArgs {
     /// Name or resource id of the cluster
-    #[arg(add = crate::names::clusters())]
+    #[arg(add = crate::completer::clusters())]
     pub cluster: String,
     /// NAMESPACE/POD, or POD with --namespace
     pub pod: String,

@@ -16,7 +16,7 @@ pub enum OperationsVerb {
     /// What is done with a cluster, and what was: the newest first
     List {
         /// Name or resource id of the cluster
-        #[arg(add = crate::names::clusters())]
+        #[arg(add = crate::completer::clusters())]
         cluster: String,
         #[command(flatten)]
         connection: Connection,
@@ -24,7 +24,7 @@ pub enum OperationsVerb {
     /// Follow an operation to its end; exit code 0 when it succeeded, 1 when it failed
     Watch {
         /// Name or resource id of the cluster
-        #[arg(add = crate::names::clusters())]
+        #[arg(add = crate::completer::clusters())]
         cluster: String,
         /// Which operation; without it the newest. One that is not there yet is waited for.
         #[arg(long, value_name = "ID")]

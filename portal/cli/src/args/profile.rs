@@ -21,7 +21,7 @@ pub enum ProfileVerb {
     /// Use a sign-in wherever --profile and `ARO_PROFILE` name none
     Use {
         /// The name given by aro login --profile
-        #[arg(add = crate::names::profiles())]
+        #[arg(add = crate::completer::profiles())]
         name: String,
         #[command(flatten)]
         connection: Connection,

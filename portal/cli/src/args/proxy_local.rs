@@ -10,7 +10,7 @@ use super::{Connection, seconds};
 #[derive(Debug, Args)]
 pub struct ProxyLocalArgs {
     /// A cluster's name or resource id; several times
-    #[arg(long, value_name = "NAME", required_unless_present = "search", add = crate::names::clusters())]
+    #[arg(long, value_name = "NAME", required_unless_present = "search", add = crate::completer::clusters())]
     pub cluster: Vec<String>,
     /// All clusters that this search finds, at most 50
     #[arg(long, value_name = "WORDS", conflicts_with = "cluster")]

@@ -55,10 +55,10 @@ pub struct RecordingsFilter {
     #[arg(long)]
     pub person: Option<String>,
     /// Only of this cluster: its name or resource id
-    #[arg(long, add = crate::names::clusters())]
+    #[arg(long, add = crate::completer::clusters())]
     pub cluster: Option<String>,
     /// Only of sessions opened with this grant
-    #[arg(long, add = crate::names::grants())]
+    #[arg(long, add = crate::completer::grants())]
     pub grant: Option<String>,
     #[command(flatten)]
     pub span: Span,

@@ -26,7 +26,7 @@ pub enum RobotsVerb {
     /// Give a robot a new token, which is shown once; the old ones end after the overlap
     Rotate {
         /// The robot's name
-        #[arg(add = crate::names::robots())]
+        #[arg(add = crate::completer::robots())]
         name: String,
         /// How long the old tokens live on, e.g. 10m, 1d
         #[arg(long, value_parser = seconds, default_value = "1h")]
@@ -40,7 +40,7 @@ pub enum RobotsVerb {
     /// End a robot and all it holds
     Revoke {
         /// The robot's name
-        #[arg(add = crate::names::robots())]
+        #[arg(add = crate::completer::robots())]
         name: String,
         /// Why; stands in the audit
         #[arg(long)]
@@ -55,7 +55,7 @@ pub struct RobotCreateArgs {
     /// Its name: lower-case letters, digits and dashes
     pub name: String,
     /// Clusters it may ask for: names or resource ids
-    #[arg(long, value_delimiter = ',', required_unless_present = "all_clusters", value_name = "CLUSTER,…", add = crate::names::clusters())]
+    #[arg(long, value_delimiter = ',', required_unless_present = "all_clusters", value_name = "CLUSTER,…", add = crate::completer::clusters())]
     pub clusters: Vec<String>,
     /// It may ask for every cluster
     #[arg(long, conflicts_with = "clusters")]

@@ -14,7 +14,7 @@ pub struct SshArgs {
     #[command(subcommand)]
     pub verb: Option<SshVerb>,
     /// A cluster's name or resource id
-    #[arg(required = true, add = crate::names::clusters())]
+    #[arg(required = true, add = crate::completer::clusters())]
     pub cluster: Option<String>,
     /// A machine's name, short where it is clear: master-0; without it the first master that is ready
     pub machine: Option<String>,
@@ -53,7 +53,7 @@ pub enum SshVerb {
 #[derive(Debug, Args)]
 pub struct SshConfigArgs {
     /// A cluster's name or resource id
-    #[arg(add = crate::names::clusters())]
+    #[arg(add = crate::completer::clusters())]
     pub cluster: String,
     /// Write it to this file, to be included by ~/.ssh/config; without it to standard output
     #[arg(short, long, value_name = "FILE")]
@@ -67,7 +67,7 @@ pub struct SshConfigArgs {
 /// `aro ssh refresh CLUSTER`
 #[derive(Debug, Args)]
 pub struct SshRefreshArgs {
-    #[arg(add = crate::names::clusters())]
+    #[arg(add = crate::completer::clusters())]
     pub cluster: String,
     #[command(flatten)]
     pub connection: Connection,
@@ -87,7 +87,7 @@ impl SshArgs {
 #[derive(Debug, Args)]
 pub struct ScpArgs {
     /// A cluster's name or resource id
-    #[arg(add = crate::names::clusters())]
+    #[arg(add = crate::completer::clusters())]
     pub cluster: String,
     /// From and to: a path of this machine, or MACHINE:PATH
     #[arg(required = true, num_args = 2..)]
@@ -108,7 +108,7 @@ pub struct ScpArgs {
 #[derive(Debug, Args)]
 pub struct SerialArgs {
     /// A cluster's name or resource id
-    #[arg(add = crate::names::clusters())]
+    #[arg(add = crate::completer::clusters())]
     pub cluster: String,
     /// The machine's name
     pub machine: String,

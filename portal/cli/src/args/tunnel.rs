@@ -26,7 +26,7 @@ pub struct AccessArgs {
 #[derive(Debug, Args)]
 pub struct TunnelArgs {
     /// A cluster's name or resource id
-    #[arg(add = crate::names::clusters())]
+    #[arg(add = crate::completer::clusters())]
     pub cluster: String,
     /// Where it may lead, e.g. grafana.apps.example:443; several times. Without it to the console and what it needs
     #[arg(long, value_name = "HOST:PORT")]
@@ -44,7 +44,7 @@ pub struct TunnelArgs {
 #[derive(Debug, Args)]
 pub struct ConsoleArgs {
     /// A cluster's name or resource id
-    #[arg(add = crate::names::clusters())]
+    #[arg(add = crate::completer::clusters())]
     pub cluster: String,
     /// The browser to start: Chromium, Chrome or Edge; without it the first that is found
     #[arg(long, env = "ARO_BROWSER", value_name = "PROGRAM")]
