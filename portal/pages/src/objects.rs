@@ -243,7 +243,7 @@ fn overview(input: &TabInput<'_>, base: &str, estate: ClusterObjects, look: Moni
     let busy = matches!(about.verdict.tone, web::Tone::Busy | web::Tone::Bad);
     let operation = about.since.filter(|_| busy).map(|since| (since, input.frame.now, about.verdict.tone));
     let why =
-        "It has no private endpoint yet, so nothing of it can be asked. What its document says is below.";
+        "It has no private endpoint yet, so nothing of it can be asked. The resource record is below.";
     Overview {
         base: base.to_owned(),
         now: input.frame.now,
