@@ -38,8 +38,8 @@ fn page(state: &PortalState, context: &Context, user: &CurrentUser, form: Elevat
         rights: rows::rights(rights),
         alone: policy.is_self_service(&user.caller.person.groups, rights),
     };
-    let failure = (!user.has(Role::Elevated))
-        .then(|| missing_with_groups(Role::Elevated, policy).failure(&frame));
+    let failure =
+        (!user.has(Role::Elevated)).then(|| missing_with_groups(Role::Elevated, policy).failure(&frame));
     let stale = form.breaks_glass() && user.require_fresh(&state.session, &context.came_from).is_err();
     let again = || {
         let back = web::text::encode(&form.href()).replace("%2F", "/");

@@ -171,7 +171,11 @@ fn a_mistyped_name_finds_the_nearest() {
     };
     assert_eq!(found("quarry-bacth-neu-03", 3), ["quarry-batch-neu-03"]);
     assert_eq!(found("qaurry", 3), ["quarry-batch-neu-03"], "a part of a name");
-    assert_eq!(found("harbor-prod-weu-11", 3), ["harbor-prod-weu-01", "harbor-prod-weu-02"], "the closest first");
+    assert_eq!(
+        found("harbor-prod-weu-11", 3),
+        ["harbor-prod-weu-01", "harbor-prod-weu-02"],
+        "the closest first"
+    );
     assert_eq!(found("harbor-prod-weu-11", 1), ["harbor-prod-weu-01"]);
     assert_eq!(found("quarry-and-more", 3), ["quarry-batch-neu-03"], "a common beginning");
     assert_eq!(found("zzzzzzzz", 3), [""; 0]);
