@@ -13,7 +13,7 @@ use portal_session::context::{Context, ResponseKind, RouteName, Shared};
 use portal_session::csrf;
 use portal_session::fault::Fault;
 use portal_session::session_user::SessionUser;
-use portal_session::user::{CurrentUser, missing};
+use portal_session::user::{CurrentUser, missing_with_groups};
 use rp_access::{Caller, Refusal};
 use rp_documents::{GrantKind, Outcome, ResourceId, Side};
 use tower_sessions::Session;
@@ -71,7 +71,7 @@ async fn check(gate: &Gate, context: &Context, request: &mut Request) -> Result<
     if let AllowedCaller::Role(role) = gate.route.who
         && !user.has(role)
     {
-        return Err(missing(role));
+        return Err(missing_with_groups(role, gate.state.session.access.policy()));
     }
     request.extensions_mut().insert(user);
     Ok(())

@@ -358,7 +358,7 @@ impl ClustersPage {
             ("maintenance", "Maintenance"),
             ("healthy", "Healthy"),
             ("succeeded", "Succeeded"),
-            ("imported", "Imported, not looked at"),
+            ("imported", "Imported, not checked"),
         ]
     }
 

@@ -11,6 +11,7 @@ mod checks;
 mod control;
 mod folder;
 mod install;
+mod login;
 mod names;
 mod offers;
 mod run;
@@ -74,6 +75,14 @@ enum Verb {
         /// Account: viewer, sre, elevated, approver, auditor, admin or nobody
         #[arg(long = "as", value_name = "NAME")]
         account: String,
+    },
+    /// Sign in with the aro beside this program, at the server of this folder
+    Login {
+        #[arg(long, default_value = ".dev", value_name = "DIR")]
+        data_dir: PathBuf,
+        /// More arguments for aro login, e.g. --device
+        #[arg(last = true, value_name = "ARGS")]
+        args: Vec<String>,
     },
     /// Change an account at the built-in provider: see its access end
     Account {
@@ -143,6 +152,7 @@ fn main() -> ExitCode {
                     .and_then(|asked| body::print(&data_dir, &asked, json))
             }
             Some(Verb::Session { data_dir, account }) => server_client::session(&data_dir, &account).await,
+            Some(Verb::Login { data_dir, args }) => login::login(&data_dir, &args).await,
             Some(Verb::Account { data_dir, name, disable, enable, groups, sign_out }) => {
                 let disabled = (disable || enable).then_some(disable);
                 server_client::account(&data_dir, &name, disabled, groups, sign_out).await

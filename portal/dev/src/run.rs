@@ -219,6 +219,11 @@ nsg_interval = "1m"
 ready_delay = "5s"
 record_interval = "5s"
 
+# Shells and terminals can be watched afterwards, under Recordings.
+[recording]
+policy = "wanted"
+folder = "recordings"
+
 [log]
 format = "text"
 
@@ -300,6 +305,7 @@ fn announce(folder: &Folder, kept: &DevState, issuer: &str, clusters: usize) -> 
     let own = std::env::current_exe().unwrap_or_default();
     let bin = own.parent().unwrap_or(std::path::Path::new("")).display();
     println!("\nTry:");
+    println!("  {bin}/aro-dev login --data-dir {dir}");
     println!("  {bin}/aro-dev session --data-dir {dir} --as sre > /tmp/cookie");
     println!(
         "  {bin}/aro clusters list --portal {url} --ca-file {dir}/ca.pem --session-cookie-file /tmp/cookie"

@@ -6,6 +6,7 @@ mod entry;
 mod filter;
 mod follow;
 mod health;
+mod nearest;
 mod order;
 mod part;
 mod search;
@@ -23,6 +24,7 @@ use tokio::sync::{Notify, watch};
 pub use entry::{CheckTime, Entry, Imported};
 pub use filter::BadFilter;
 pub use health::Health;
+pub use nearest::nearest;
 pub use search::{BadCursor, Page, Selection, jump, open, state_word};
 pub use summary::{facets, summarize, views};
 

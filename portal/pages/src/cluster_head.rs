@@ -114,7 +114,7 @@ fn verdict(entry: &Entry, state: &web::State) -> Verdict {
             "The operation failed; the last check of the cluster found nothing wrong.".to_owned()
         }
         (_, true) => "The last check found nothing wrong.".to_owned(),
-        (_, false) => "No health check yet. This is what its document says.".to_owned(),
+        (_, false) => "No health check yet. The state is from the resource record.".to_owned(),
     };
     let since = entry.since.map(Timestamp::seconds);
     Verdict { tone: badge.tone, icon: badge.icon, head: badge.word, since, text }

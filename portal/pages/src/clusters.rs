@@ -256,13 +256,10 @@ pub async fn download(
     export(&state, &query, format.get("format").map_or("csv", String::as_str))
 }
 
-/// The name with the longest common beginning, at least three characters of it.
+/// The cluster whose name a text that names none may mean.
 pub fn nearest(text: &str, snapshot: &Snapshot) -> Option<Link> {
-    let wanted = text.trim().to_ascii_lowercase();
-    let common =
-        |name: &str| name.bytes().zip(wanted.bytes()).take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count();
-    let best = snapshot.entries.iter().max_by_key(|entry| common(entry.id.name()))?;
-    (common(best.id.name()) >= 3).then(|| Link::new(best.id.name(), best.path()))
+    let found = portal_model::index::nearest(text, snapshot, 1);
+    found.first().map(|entry| Link::new(entry.id.name(), entry.path()))
 }
 
 #[cfg(test)]

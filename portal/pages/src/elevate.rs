@@ -11,7 +11,7 @@ use portal_session::fault::Fault;
 use portal_session::flash::Flash;
 use portal_session::refusals;
 use portal_session::refusals::sentence;
-use portal_session::user::{CurrentUser, missing};
+use portal_session::user::{CurrentUser, missing_with_groups};
 use rp_access::{ElevationError, ElevationRequest};
 use rp_documents::elevation::ElevationMethod;
 use rp_documents::{Elevation, ResourceId, Rights, Role};
@@ -38,7 +38,8 @@ fn page(state: &PortalState, context: &Context, user: &CurrentUser, form: Elevat
         rights: rows::rights(rights),
         alone: policy.is_self_service(&user.caller.person.groups, rights),
     };
-    let failure = (!user.has(Role::Elevated)).then(|| missing(Role::Elevated).failure(&frame));
+    let failure =
+        (!user.has(Role::Elevated)).then(|| missing_with_groups(Role::Elevated, policy).failure(&frame));
     let stale = form.breaks_glass() && user.require_fresh(&state.session, &context.came_from).is_err();
     let again = || {
         let back = web::text::encode(&form.href()).replace("%2F", "/");

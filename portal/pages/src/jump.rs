@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use http::StatusCode;
-use portal_model::index::{Entry, Selection, Snapshot, jump, open};
+use portal_model::index::{Entry, Selection, Snapshot, jump, nearest, open};
 use portal_model::state::PortalState;
 use portal_session::context::Ctx;
 use portal_session::fault::Fault;
@@ -23,6 +23,8 @@ const CLUSTERS: usize = 8;
 const OTHERS: usize = 8;
 /// Clusters whose pages and actions are offered.
 const NEAR: usize = 2;
+/// Clusters that are offered for a name that no cluster has.
+const NEAREST: usize = 3;
 /// Words that are looked at.
 const WORDS: usize = 8;
 const MOST_TEXT: usize = 500;
@@ -131,6 +133,10 @@ fn groups(state: &PortalState, user: &CurrentUser, q: &str, from: &str) -> Vec<J
     {
         push(&mut groups, "Nodes", vec![JumpItem { icon: "node", ..item(q.trim(), path) }]);
     }
+    if found.is_empty() && groups.is_empty() {
+        let near = nearest(words.first().map_or("", String::as_str), &snapshot, NEAREST);
+        push(&mut groups, "Nearest names", near.iter().map(|entry| cluster(entry)).collect());
+    }
     push(&mut groups, "Pages of a cluster", tabs(state, &snapshot, &words, here.as_ref()));
     push(&mut groups, "Pages", pages(user, &words));
     let near: Vec<&Arc<Entry>> = here.iter().chain(found.iter().take(NEAR)).collect();
@@ -202,6 +208,7 @@ fn pages(user: &CurrentUser, words: &[String]) -> Vec<JumpItem> {
         ("Access", "/access", "key", true),
         ("Elevations", "/elevations", "power", user.has(Role::Elevated) || user.has(Role::Approver)),
         ("Audit", "/audit", "list", user.has(Role::Auditor)),
+        ("Recordings", "/recordings", "film", user.has(Role::Sre) || user.has(Role::Auditor)),
         ("Imported clusters", "/imported", "import", user.has(Role::Admin)),
         ("Robots", "/robots", "robot", user.has(Role::Admin)),
         ("Keys", "/keys", "keyboard", true),

@@ -242,8 +242,7 @@ fn overview(input: &TabInput<'_>, base: &str, estate: ClusterObjects, look: Moni
     let about = cluster_head::cluster(entry, input.user);
     let busy = matches!(about.verdict.tone, web::Tone::Busy | web::Tone::Bad);
     let operation = about.since.filter(|_| busy).map(|since| (since, input.frame.now, about.verdict.tone));
-    let why =
-        "It has no private endpoint yet, so nothing of it can be asked. What its document says is below.";
+    let why = "It has no private endpoint yet, so nothing of it can be asked. The resource record is below.";
     Overview {
         base: base.to_owned(),
         now: input.frame.now,

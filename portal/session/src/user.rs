@@ -4,7 +4,7 @@ use crate::state::SessionState;
 use axum::extract::FromRequestParts;
 use http::StatusCode;
 use http::request::Parts;
-use rp_access::{Caller, Via};
+use rp_access::{Caller, Policy, Via};
 use rp_base::{Id, Timestamp};
 use rp_documents::{Role, Side};
 
@@ -81,6 +81,22 @@ pub fn missing(role: Role) -> Fault {
     )
     .why("Your groups do not give it. Roles are read at sign-in.")
     .action("Ask for a group that gives it, then sign in again.")
+}
+
+/// As [`missing`], with the groups that give the role. Without the role viewer no page of the portal opens, so the way on
+/// is another account.
+pub fn missing_with_groups(role: Role, policy: &Policy) -> Fault {
+    let groups = policy.groups(role);
+    let fault = match groups {
+        [] => missing(role).action("No group gives it here: ask the administrator of this portal."),
+        [one] => missing(role).action(format!("Ask for the group {one}, then sign in again.")),
+        [..] => missing(role)
+            .action(format!("Ask for one of the groups {}, then sign in again.", groups.join(", "))),
+    };
+    if role == Role::Viewer {
+        return fault.link("Use another account", "/api/login?prompt=select_account");
+    }
+    fault
 }
 
 impl<S: Sync> FromRequestParts<S> for CurrentUser {

@@ -769,7 +769,7 @@ fn creating(page: &ClusterPage) -> ClusterPage {
         icon: badge.icon,
         head: badge.word,
         since: Some(runs::running().started),
-        text: "Nobody has looked at its health; this is what its document says.".into(),
+        text: "No health check yet. The state is from the resource record.".into(),
     };
     let overview = Overview {
         base: page.cluster.path.clone(),

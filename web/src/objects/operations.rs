@@ -102,7 +102,7 @@ pub fn run_board(run: &Run, now: i64) -> Board {
 }
 
 fn document(operations: &Operations) -> Panel {
-    let mut panel = Panel::new("stored", "What its document says");
+    let mut panel = Panel::new("stored", "Resource record");
     if !operations.install.is_empty() {
         panel = panel.with(Block::Steps(operations.install.clone()));
     }

@@ -140,13 +140,53 @@ fn verdict_panel(overview: &Overview, problems: &[Problem]) -> Panel {
     if problems.is_empty() {
         return panel;
     }
-    let items: Vec<Item> = problems.iter().take(20).map(|problem| problem.item.clone()).collect();
-    let more = problems.len().saturating_sub(items.len());
+    let mut folded = fold(&overview.base, problems);
+    folded.truncate(20);
+    let more = problems.len().saturating_sub(folded.iter().map(|(count, _)| count).sum());
+    let items: Vec<Item> = folded.into_iter().map(|(_, item)| item).collect();
     panel = panel.with(Block::Items(items));
     if more > 0 {
         panel = panel.with(Block::Foot(format!("and {more} more, on the pages of their kind"), None));
     }
     panel
+}
+
+/// So many operators with one cause are one row.
+const ALIKE: usize = 4;
+
+/// The rows of the problems, each with how many problems it stands for: operators that say the same in the same state are
+/// one row, as in an installation that has stopped.
+fn fold(base: &str, problems: &[Problem]) -> Vec<(usize, Item)> {
+    let same = |a: &Problem, b: &Problem| {
+        let words = |problem: &Problem| -> Vec<String> {
+            problem.item.badges.iter().map(|badge| badge.word.clone()).collect()
+        };
+        let operators = a.kind == "operator" && b.kind == "operator";
+        operators && !a.item.quote.is_empty() && a.item.quote == b.item.quote && words(a) == words(b)
+    };
+    let mut rows: Vec<(usize, Item)> = Vec::new();
+    for (at, problem) in problems.iter().enumerate() {
+        let alike: Vec<&Problem> = problems.iter().filter(|other| same(problem, other)).collect();
+        if alike.len() < ALIKE {
+            rows.push((1, problem.item.clone()));
+        } else if !problems.iter().take(at).any(|earlier| same(problem, earlier)) {
+            rows.push((alike.len(), together(base, problem, &alike)));
+        }
+    }
+    rows
+}
+
+/// One row for operators that are alike: how many, the first names, their common message.
+fn together(base: &str, first: &Problem, alike: &[&Problem]) -> Item {
+    let names: Vec<&str> = alike.iter().take(3).map(|problem| problem.item.name.text.as_str()).collect();
+    let rest = alike.len().saturating_sub(names.len());
+    Item {
+        name: Link::new(format!("{} operators", alike.len()), format!("{base}/operators")),
+        kind: format!("{} and {rest} more", names.join(", ")),
+        at: first.item.at.filter(|_| alike.iter().all(|problem| problem.since == first.since)),
+        acts: Vec::new(),
+        ..first.item.clone()
+    }
 }
 
 /// What keeps the page from saying more.
@@ -230,14 +270,14 @@ pub fn control_panel(overview: &Overview) -> Panel {
         Some(200) => Value::Badge(Badge::quiet(Tone::Ok, "ok", "Healthy")),
         Some(0) => Value::Badge(Badge::filled(Tone::Bad, "away", "No answer")),
         Some(code) => Value::Badge(Badge::filled(Tone::Bad, "failed", format!("/healthz says {code}"))),
-        None => Value::Unknown("not looked at yet".to_owned()),
+        None => Value::Unknown("not checked yet".to_owned()),
     };
     let mut pairs = vec![Pair::new("API server", healthz)];
     pairs.extend(etcd(overview));
     let certificate = match look.certificate {
         Some(end) => Value::End(Some(end)),
         None if look.look.is_some() => Value::Unknown("not known".to_owned()),
-        None => Value::Unknown("not looked at yet".to_owned()),
+        None => Value::Unknown("not checked yet".to_owned()),
     };
     pairs.push(Pair::new("Certificate", certificate));
     if let Some(row) = estate.control_plane.rows.first().filter(|_| estate.control_plane.known()) {

@@ -324,7 +324,7 @@ fn counted(problems: &[Problem]) -> String {
         Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
         None => return String::new(),
     };
-    format!("{all} {} a look.", if one { "needs" } else { "need" })
+    format!("{all} {} attention.", if one { "needs" } else { "need" })
 }
 
 /// One sentence: what is wrong and where it began. `document` says how the document has it.
@@ -354,7 +354,9 @@ pub(super) fn verdict(document: &Verdict, estate: &ClusterObjects, problems: &[P
         .filter(counts)
         .filter_map(|problem| Some((problem.since?, problem)))
         .min_by_key(|(since, _)| *since);
-    if let Some((_, problem)) = first.filter(|_| problems.len() > 1) {
+    // Several that began at once have no first one.
+    let alone = |since: i64| problems.iter().filter(counts).filter(|p| p.since == Some(since)).count() == 1;
+    if let Some((_, problem)) = first.filter(|(since, _)| problems.len() > 1 && alone(*since)) {
         text.push_str(&format!(" It began with {} {}.", problem.kind, problem.item.name.text));
     }
     // A document that is not well speaks first.

@@ -161,6 +161,29 @@ fn a_whole_name_opens_its_page() {
 }
 
 #[test]
+fn a_mistyped_name_finds_the_nearest() {
+    let none = json!({});
+    let names = ["harbor-prod-weu-01", "harbor-prod-weu-02", "quarry-batch-neu-03"];
+    let entries = names.iter().map(|name| entry(name, "Succeeded", &none, None)).collect();
+    let snapshot = Snapshot { entries, ..Snapshot::default() };
+    let found = |text: &str, limit: usize| -> Vec<String> {
+        nearest(text, &snapshot, limit).iter().map(|entry| entry.id.name().to_owned()).collect()
+    };
+    assert_eq!(found("quarry-bacth-neu-03", 3), ["quarry-batch-neu-03"]);
+    assert_eq!(found("qaurry", 3), ["quarry-batch-neu-03"], "a part of a name");
+    assert_eq!(
+        found("harbor-prod-weu-11", 3),
+        ["harbor-prod-weu-01", "harbor-prod-weu-02"],
+        "the closest first"
+    );
+    assert_eq!(found("harbor-prod-weu-11", 1), ["harbor-prod-weu-01"]);
+    assert_eq!(found("quarry-and-more", 3), ["quarry-batch-neu-03"], "a common beginning");
+    assert_eq!(found("zzzzzzzz", 3), [""; 0]);
+    assert_eq!(found("ha", 3), [""; 0], "too short to say anything");
+    assert_eq!(found(&"harbor".repeat(40), 3), [""; 0], "too long for a name");
+}
+
+#[test]
 fn a_request_waits_for_others_until_it_lapses() {
     let lapses = now() + Duration::from_secs(60);
     let requests = vec![OpenRequest { owner: "ana".to_owned(), lapses }];
