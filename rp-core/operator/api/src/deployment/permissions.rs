@@ -1,0 +1,135 @@
+//! What the operator may do in a cluster: what its controllers need and no more
+//! (`contract/operator.md` §5.3, "Do better" 2). A controller is a row here and a row of the table of controllers.
+
+use serde_json::{Value, json};
+
+/// One rule of a role.
+#[derive(Debug, Clone, Copy)]
+pub struct Rule {
+    pub group: &'static str,
+    pub resources: &'static [&'static str],
+    /// Empty: all.
+    pub names: &'static [&'static str],
+    pub verbs: &'static [&'static str],
+}
+
+/// What one controller needs, beside reading the `Cluster` and writing its status.
+#[derive(Debug, Clone, Copy)]
+pub struct Permissions {
+    pub controller: &'static str,
+    pub rules: &'static [Rule],
+}
+
+const READ: &[&str] = &["get", "list", "watch"];
+const WRITE: &[&str] = &["create", "patch"];
+const KEEP: &[&str] = &["create", "patch", "delete"];
+
+const fn all(
+    group: &'static str,
+    resources: &'static [&'static str],
+    verbs: &'static [&'static str],
+) -> Rule {
+    Rule { group, resources, names: &[], verbs }
+}
+
+const fn named(
+    group: &'static str,
+    resources: &'static [&'static str],
+    names: &'static [&'static str],
+    verbs: &'static [&'static str],
+) -> Rule {
+    Rule { group, resources, names, verbs }
+}
+
+const CONFIG: &str = "config.openshift.io";
+const MACHINE: &str = "machine.openshift.io";
+const MACHINE_CONFIG: &str = "machineconfiguration.openshift.io";
+const RBAC: &str = "rbac.authorization.k8s.io";
+
+const VERSION: Rule = all(CONFIG, &["clusterversions"], READ);
+const POOLS: Rule = all(MACHINE_CONFIG, &["machineconfigpools"], READ);
+/// An owner reference that blocks the deletion of the owner takes the right to its finalizers.
+const POOL_OWNER: Rule = all(MACHINE_CONFIG, &["machineconfigpools/finalizers"], &["update"]);
+const MACHINE_CONFIGS: Rule = all(MACHINE_CONFIG, &["machineconfigs"], READ);
+const ADD_MACHINE_CONFIGS: Rule = all(MACHINE_CONFIG, &["machineconfigs"], WRITE);
+const KEEP_MACHINE_CONFIGS: Rule = all(MACHINE_CONFIG, &["machineconfigs"], KEEP);
+const DNSMASQ: &[Rule] = &[VERSION, POOLS, POOL_OWNER, MACHINE_CONFIGS, ADD_MACHINE_CONFIGS];
+const ETC_HOSTS: &[Rule] = &[VERSION, POOLS, POOL_OWNER, MACHINE_CONFIGS, KEEP_MACHINE_CONFIGS];
+const ROLES: &[&str] = &["clusterroles", "clusterrolebindings"];
+const OUR_ROLES: &[&str] = &["system:aro-sre", "system:aro-diagnostics"];
+
+/// Every controller, by name.
+pub const CONTROLLERS: &[Permissions] = &[
+    Permissions {
+        controller: "Banner",
+        rules: &[
+            all("console.openshift.io", &["consolenotifications"], READ),
+            named("console.openshift.io", &["consolenotifications"], &["openshift-aro-sre"], KEEP),
+        ],
+    },
+    Permissions {
+        controller: "ClusterOperatorARO",
+        rules: &[
+            all(CONFIG, &["clusteroperators"], READ),
+            named(CONFIG, &["clusteroperators", "clusteroperators/status"], &["aro"], WRITE),
+        ],
+    },
+    Permissions { controller: "DnsmasqCluster", rules: DNSMASQ },
+    Permissions { controller: "DnsmasqMachineConfig", rules: DNSMASQ },
+    Permissions { controller: "DnsmasqMachineConfigPool", rules: DNSMASQ },
+    Permissions { controller: "EtcHostsCluster", rules: ETC_HOSTS },
+    Permissions { controller: "EtcHostsMachineConfig", rules: ETC_HOSTS },
+    Permissions { controller: "InternetChecker", rules: &[] },
+    Permissions {
+        controller: "MachineHealthCheck",
+        rules: &[
+            VERSION,
+            all(MACHINE, &["machinehealthchecks"], READ),
+            named(MACHINE, &["machinehealthchecks"], &["aro-machinehealthcheck"], KEEP),
+            named("monitoring.coreos.com", &["prometheusrules"], &["mhc-remediation-alert"], &["delete"]),
+        ],
+    },
+    Permissions {
+        controller: "RBAC",
+        rules: &[
+            all(RBAC, ROLES, READ),
+            named(RBAC, ROLES, OUR_ROLES, WRITE),
+            // The roles grant more than the operator itself has.
+            named(RBAC, &["clusterroles"], OUR_ROLES, &["bind", "escalate"]),
+        ],
+    },
+];
+
+/// What every process needs.
+const COMMON: &[Rule] = &[
+    all("aro.openshift.io", &["clusters"], READ),
+    all("aro.openshift.io", &["clusters/status"], &["get", "patch", "update"]),
+];
+const OWNER: Rule = all("aro.openshift.io", &["clusters/finalizers"], &["update"]);
+
+/// The rules of role master: each once, in the order of the controllers.
+pub fn master() -> Vec<Value> {
+    let controllers = CONTROLLERS.iter().flat_map(|one| one.rules);
+    let mut rules = Vec::new();
+    for rule in COMMON.iter().chain([&OWNER]).chain(controllers).copied().map(Rule::to_json) {
+        if !rules.contains(&rule) {
+            rules.push(rule);
+        }
+    }
+    rules
+}
+
+/// The rules of role worker.
+pub fn worker() -> Vec<Value> {
+    COMMON.iter().copied().map(Rule::to_json).collect()
+}
+
+impl Rule {
+    fn to_json(self) -> Value {
+        let mut rule = json!({ "apiGroups": [self.group], "resources": self.resources, "verbs": self.verbs });
+        if !self.names.is_empty() {
+            rule["resourceNames"] = json!(self.names);
+        }
+        rule
+    }
+}

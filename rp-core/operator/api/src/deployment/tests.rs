@@ -1,0 +1,100 @@
+use std::path::Path;
+
+use super::*;
+
+fn settings(identity: Identity) -> Settings {
+    Settings {
+        image: "arosvc.azurecr.io/aro:0123abc".to_owned(),
+        version: "0123abc".to_owned(),
+        identity,
+        development: false,
+        restricted: true,
+        pull_secret: Secret::new("{\"auths\":{}}".to_owned()),
+    }
+}
+
+fn managed() -> Identity {
+    Identity::Managed(ManagedIdentity {
+        client_id: "client".to_owned(),
+        tenant_id: "tenant".to_owned(),
+        region: "eastus".to_owned(),
+        subscription_id: "subscription".to_owned(),
+    })
+}
+
+/// Compares with a file below `tests/golden`; `UPDATE_GOLDEN=1` writes it.
+fn golden(name: &str, objects: &[Value]) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    let text = serde_json::to_string_pretty(objects).unwrap() + "\n";
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&file, &text).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text, "{}", file.display());
+}
+
+#[test]
+fn the_objects_are_stable() {
+    golden("service-principal.json", &objects(&settings(Identity::ServicePrincipal)));
+    golden("managed-identity.json", &objects(&settings(managed())));
+}
+
+fn names(objects: &[Value]) -> Vec<String> {
+    let name = |object: &Value| format!("{} {}", object["kind"], object["metadata"]["name"]).replace('"', "");
+    objects.iter().map(name).collect()
+}
+
+#[test]
+fn objects_come_in_the_order_of_application() {
+    let expected = [
+        "CustomResourceDefinition clusters.aro.openshift.io",
+        "CustomResourceDefinition previewfeatures.preview.aro.openshift.io",
+        "ClusterRole aro-operator-master",
+        "ClusterRole aro-operator-worker",
+        "ClusterRoleBinding aro-operator-master",
+        "ClusterRoleBinding aro-operator-worker",
+        "Namespace openshift-azure-operator",
+        "Secret cluster",
+        "Secret azure-cloud-credentials",
+        "ServiceAccount aro-operator-master",
+        "ServiceAccount aro-operator-worker",
+        "Role aro-operator-master",
+        "RoleBinding aro-operator-master",
+        "Role prometheus-k8s",
+        "RoleBinding prometheus-k8s",
+        "CredentialsRequest openshift-azure-operator",
+        "Service aro-operator-master",
+        "PodMonitor aro-operator",
+        "Deployment aro-operator-master",
+        "Deployment aro-operator-worker",
+    ];
+    assert_eq!(names(&objects(&settings(managed()))), expected);
+    let without: Vec<_> = expected.into_iter().filter(|name| !name.starts_with("Secret azure")).collect();
+    assert_eq!(names(&objects(&settings(Identity::ServicePrincipal))), without);
+}
+
+#[test]
+fn a_role_has_no_wildcard_and_reads_no_secret() {
+    for rule in permissions::master().iter().chain(&permissions::worker()) {
+        let text = rule.to_string();
+        assert!(!text.contains('*') && !text.contains("secrets"), "{text}");
+    }
+}
+
+#[test]
+fn a_version_is_that_of_the_reference() {
+    for (image, version) in [
+        ("arosvc.azurecr.io/aro:0123abc", "0123abc"),
+        ("localhost:5000/aro", "latest"),
+        ("localhost:5000/aro:v1", "v1"),
+        ("aro@sha256:00ff", "00ff"),
+        ("aro", "latest"),
+        ("aro:", "latest"),
+    ] {
+        assert_eq!(version_of(image), version, "{image}");
+    }
+}
+
+#[test]
+fn the_pull_secret_is_not_in_debug() {
+    assert!(!format!("{:?}", settings(managed())).contains("auths"));
+}
