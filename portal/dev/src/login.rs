@@ -14,7 +14,7 @@ use crate::folder::read_text;
 #[derive(Debug, Deserialize)]
 struct Server {
     url: Url,
-    ca_file: OsString,
+    ca_file: std::path::PathBuf,
 }
 
 /// Runs `aro login` and waits for it.
@@ -50,7 +50,7 @@ async fn find(folder: &Path) -> anyhow::Result<Server> {
 
 fn arguments(server: &Server, more: &[String]) -> Vec<OsString> {
     let mut all: Vec<OsString> = vec!["login".into(), server.url.as_str().into(), "--ca-file".into()];
-    all.push(server.ca_file.clone());
+    all.push(server.ca_file.clone().into());
     all.extend(more.iter().map(OsString::from));
     all
 }

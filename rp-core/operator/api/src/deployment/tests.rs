@@ -22,11 +22,11 @@ fn managed() -> Identity {
     })
 }
 
-/// Compares with a file below `tests/golden`; `UPDATE_GOLDEN=1` writes it.
+/// Compares with a file below `tests/golden`; `ARO_GOLDEN=write` writes it.
 fn golden(name: &str, objects: &[Value]) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     let text = serde_json::to_string_pretty(objects).unwrap() + "\n";
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+    if std::env::var_os("ARO_GOLDEN").is_some_and(|word| word == "write") {
         std::fs::write(&file, &text).unwrap();
     }
     assert_eq!(std::fs::read_to_string(&file).unwrap(), text, "{}", file.display());
