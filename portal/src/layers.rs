@@ -101,9 +101,9 @@ fn log(state: &PortalState, context: &Context, method: &Method, status: StatusCo
         route = pattern,
         path = %rp_base::text::clean(context.path(), 300),
         status = status.as_u16(),
-        took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
         person = context.user.get().map_or("", |user| user.caller.person.name.as_str()),
-        from = %context.from,
+        peer = %context.from,
         request_id = %context.id,
         "request"
     );

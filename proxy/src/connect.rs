@@ -80,7 +80,7 @@ impl Handler for Connect {
         if let Err(error) = tcp.set_nodelay(true) {
             return answer(StatusCode::BAD_GATEWAY, error.to_string());
         }
-        tracing::info!(target: "proxy.connect", from = %peer.ip(), to = %to, "tunnel opened");
+        tracing::info!(target: "proxy.connect", peer = %peer.ip(), to = %to, "tunnel opened");
         tokio::spawn(tunnel(request, tcp, self.cut.clone()));
         answer(StatusCode::OK, String::new())
     }

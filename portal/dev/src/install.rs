@@ -87,7 +87,7 @@ impl RegionInstaller {
                     match plan.and_then(|plan| Ok(installs.begin(plan)?)) {
                         Ok(()) => machines(&azure, &installs, &document),
                         Err(error) => {
-                            tracing::error!(cluster = %key, error = %chain(&*error), "a simulated cluster cannot be brought back");
+                            tracing::error!(resource_id = %key, error = %chain(&*error), "a simulated cluster cannot be brought back");
                         }
                     }
                 }

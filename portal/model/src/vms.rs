@@ -111,7 +111,7 @@ impl Vms {
             Ok(Some(group)) => match source.states.states(&group).await {
                 Ok(states) => VmQueryState::Machines(self.0.clock.now(), machines(states)),
                 Err(error) => {
-                    tracing::warn!(error = %chain(&error), cluster = %id, "Azure did not say how machines are");
+                    tracing::warn!(error = %chain(&error), resource_id = %id, "Azure did not say how machines are");
                     VmQueryState::Failed("Azure did not say: it is asked again within a minute.".to_owned())
                 }
             },

@@ -26,7 +26,7 @@ impl ApiProxy {
         if side != Side::You {
             tracing::warn!(
                 request_id = %context.request_id,
-                cluster = context.live.grant.target.as_ref().map(ResourceId::key).unwrap_or_default(),
+                resource_id = context.live.grant.target.as_ref().map(ResourceId::key).unwrap_or_default(),
                 side = side.name(),
                 error = %chain(error),
                 "request to a cluster failed"
@@ -52,7 +52,7 @@ impl ApiProxy {
         tracing::info!(
             target: "proxy.access",
             request_id = %request_id,
-            from = %ip,
+            peer = %ip,
             status = error.status().as_u16(),
             result = "refused",
             error = %chain(error),

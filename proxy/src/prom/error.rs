@@ -34,7 +34,7 @@ pub(super) fn log(
     if shown.side != Side::You {
         tracing::warn!(
             request_id = %asker.request_id,
-            cluster = id.map(ResourceId::key).unwrap_or_default(),
+            resource_id = id.map(ResourceId::key).unwrap_or_default(),
             side = shown.side.name(),
             error = %chain(error),
             "a question to Prometheus failed"

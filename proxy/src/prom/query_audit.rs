@@ -130,14 +130,14 @@ impl Drop for QueryAudit {
             target: "prom.access",
             request_id = %entry.request_id,
             person = %entry.actor.name,
-            from = %entry.actor.from,
-            cluster = entry.target.as_ref().map(rp_documents::ResourceId::key).unwrap_or_default(),
+            peer = %entry.actor.from,
+            resource_id = entry.target.as_ref().map(rp_documents::ResourceId::key).unwrap_or_default(),
             verb = %entry.verb,
             resource = %entry.resource,
             status = entry.result.status,
             result = %entry.result.word,
             bytes_out = entry.bytes_out,
-            took_ms = entry.took_ms,
+            duration_ms = entry.took_ms,
             "question"
         );
         self.audit.settle(*entry);

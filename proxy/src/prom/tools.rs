@@ -85,7 +85,7 @@ impl MetricsApi {
                 tracing::info!(
                     target: "prom.access",
                     request_id = %request_id,
-                    from = %ip,
+                    peer = %ip,
                     status = error.status().as_u16(),
                     result = "refused",
                     error = %chain(&error),

@@ -153,7 +153,7 @@ impl Connection {
             target: "proxy.ssh",
             remote_addr = %self.from,
             username = user,
-            why = %refusal,
+            reason = %refusal,
             "authentication failed"
         );
         if matches!(refusal, Refusal::TooOften(_) | Refusal::Unsure | Refusal::Unavailable) {
@@ -218,7 +218,7 @@ impl Connection {
         self.over.cancel();
         self.tasks.close();
         if tokio::time::timeout(Self::SETTLED_WITHIN, self.tasks.wait()).await.is_err() {
-            tracing::warn!(from = %self.from, "the ends of some channels are still being written");
+            tracing::warn!(peer = %self.from, "the ends of some channels are still being written");
         }
         let metrics = self.bastion.metrics();
         metrics.received.add(self.bytes.received.load(Ordering::Relaxed));

@@ -237,7 +237,7 @@ impl Bastion {
         let words = tokio::select! {
             ended = &mut session => {
                 if let Err(error) = ended {
-                    tracing::debug!(from = %connection.from, error = %chain(&error), "connection ended");
+                    tracing::debug!(peer = %connection.from, error = %chain(&error), "connection ended");
                 }
                 None
             }

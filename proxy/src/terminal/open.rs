@@ -93,7 +93,7 @@ impl Terminals {
         let begun = Box::pin(self.begin(visitor, place, size.bounded(), wires)).await;
         begun.inspect_err(|no| {
             self.0.metrics.over(place.kind(), "refused");
-            tracing::info!(person = %visitor.caller.person.name, cluster = visitor.target.key(), place = %place.words(), code = no.code, "a terminal was refused");
+            tracing::info!(person = %visitor.caller.person.name, resource_id = visitor.target.key(), place = %place.words(), code = no.code, "a terminal was refused");
         })
     }
 

@@ -214,7 +214,7 @@ impl Session {
     fn attach(&mut self, connection: Connection) -> Option<SessionEnd> {
         if let Err(broken) = self.out.resume(connection.seen) {
             // The session stays for a connection that resumes at a valid byte.
-            tracing::warn!(session = %self.parts.id, why = %broken, "a terminal was not resumed");
+            tracing::warn!(session = %self.parts.id, reason = %broken, "a terminal was not resumed");
             self.parts.metrics.resumed("lost");
             let words = "What came meanwhile is not kept any more, so this session cannot go on here.";
             let _ = connection.to.try_send(Message::text(ToPage::Lost { words }.text()));

@@ -64,7 +64,7 @@ impl Terminals {
     ) -> Result<(), OpenRefusal> {
         let begun = Box::pin(self.0.admit(visitor, id)).await;
         let (stage, settle, seat) = begun.inspect_err(|no| {
-            tracing::info!(person = %visitor.caller.person.name, cluster = visitor.target.key(), code = no.code(), "nobody looks on");
+            tracing::info!(person = %visitor.caller.person.name, resource_id = visitor.target.key(), code = no.code(), "nobody looks on");
         })?;
         let hello = ToPage::Watching { person: &stage.person.name, place: &stage.place, size: stage.size() };
         // The queue is empty, so this cannot fail for lack of room.

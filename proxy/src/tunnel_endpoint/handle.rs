@@ -114,7 +114,7 @@ impl TunnelApi {
                 tracing::info!(
                     target: "proxy.access",
                     request_id = %request_id,
-                    from = %ip,
+                    peer = %ip,
                     status = error.status().as_u16(),
                     result = "refused",
                     error = %chain(&error),

@@ -72,7 +72,7 @@ async fn connect(
     let far = match reached {
         Some(Ok(far)) => far,
         Some(Err(error)) => {
-            tracing::warn!(cluster = session.target.key(), %place, error = %chain(&error), "a place was not reached");
+            tracing::warn!(resource_id = session.target.key(), %place, error = %chain(&error), "a place was not reached");
             session.settle(entry(Phase::End), began, outcome("failed", Some(error.side()))).await;
             asked.refuse(error.code(), error.sentence());
             return "failed";
@@ -147,13 +147,13 @@ fn ending(session: &Session, carried: Result<(), HelloError>, entry: &mut Entry)
             strange
             @ (HelloError::NoTls | HelloError::NoName | HelloError::OtherName(_) | HelloError::Silent),
         ) => {
-            tracing::info!(cluster = session.target.key(), place = %entry.name, why = %strange, "connection was refused");
+            tracing::info!(resource_id = session.target.key(), place = %entry.name, reason = %strange, "connection was refused");
             entry.query = strange.to_string();
             outcome("refused", Some(Side::You))
         }
         Err(HelloError::Broke(error)) => {
             // One side closed without a close message, as browsers end many connections.
-            tracing::debug!(cluster = session.target.key(), error = %chain(&error), "connection broke off");
+            tracing::debug!(resource_id = session.target.key(), error = %chain(&error), "connection broke off");
             outcome("cut", None)
         }
     }

@@ -195,7 +195,7 @@ impl Access {
             tracing::warn!(
                 elevation = %elevation.id,
                 person = %elevation.owner.name,
-                cluster = elevation.target.as_ref().map_or("every cluster", ResourceId::key),
+                resource_id = elevation.target.as_ref().map_or("every cluster", ResourceId::key),
                 rights = elevation.rights.name(),
                 reason = %rp_base::text::clean(&elevation.reason, MOST_REASON),
                 "break-glass: somebody elevated without an approver"

@@ -69,7 +69,7 @@ async fn entry(
         most -= 1;
     }
     text.truncate(most);
-    tracing::info!(cluster = context.document().cluster_id(), entry = name, "{name}: {text}");
+    tracing::info!(resource_id = context.document().cluster_id(), entry = name, "{name}: {text}");
     context.record_event(StepEvent::Diagnostic { name, text: &text });
 }
 

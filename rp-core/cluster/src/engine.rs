@@ -76,7 +76,7 @@ async fn start(context: &Context, positions: &[String]) -> Result<usize, PlanErr
         }
         return Ok(at);
     }
-    tracing::warn!(cluster = context.document().cluster_id(), position = %stored, "no step of the plan has the stored position");
+    tracing::warn!(resource_id = context.document().cluster_id(), position = %stored, "no step of the plan has the stored position");
     context.record_line("warning", "the stored position is of another plan: the phase begins again");
     Ok(0)
 }
@@ -132,7 +132,7 @@ fn tolerate_unmet(context: &Context, name: &str, met: Result<(), StepError>) -> 
     match met {
         Err(error) if !error.is_interruption() => {
             let document = context.document();
-            tracing::warn!(cluster = document.cluster_id(), step = %name, error = %error, "goes on without");
+            tracing::warn!(resource_id = document.cluster_id(), step = %name, error = %error, "goes on without");
             context.record_line("warning", &format!("{name}: {}", clean(&error.to_string(), SHOWN)));
             Ok(())
         }

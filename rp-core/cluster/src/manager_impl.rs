@@ -43,7 +43,7 @@ impl Manager for ClusterManager {
         let context = Context::new(Arc::clone(&self.env), job);
         let Some(phase) = Self::phase(&context).await? else { return Ok(Outcome::Done) };
         let plan = plan::for_operation(context.operation, phase, &PlanInputs::from_context(&context));
-        tracing::info!(cluster = context.document().cluster_id(), "starting phase {}", phase.name());
+        tracing::info!(resource_id = context.document().cluster_id(), "starting phase {}", phase.name());
         let began = Instant::now();
         match Box::pin(engine::run(&context, &plan, &self.metrics)).await {
             Ok(()) => {

@@ -11,6 +11,7 @@ pub mod authority;
 pub mod config;
 mod error;
 pub mod facts;
+pub mod graph;
 pub mod image;
 pub mod manifests;
 pub mod runner;

@@ -81,8 +81,8 @@ pub fn flush_log() {
     }
 }
 
-/// Starts logging for the whole process. Standard output is for answers, so lines go to standard error. Lines of level
-/// INFO and below may wait 100 ms for others: call [`flush_log`] before the process ends.
+/// Starts logging for the whole process. Standard output is for answers, so lines go to standard error. Lines of the
+/// proxy's access logs may wait 100 ms for others: call [`flush_log`] before the process ends.
 ///
 /// # Errors
 /// The filter is none, logging was started before, or there is no thread for it.

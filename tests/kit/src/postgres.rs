@@ -162,9 +162,12 @@ impl Postgres {
         // First the one that starts the others.
         let mut paused = vec![server];
         signal("STOP", server)?;
+        // The signal takes its time, in which it may start another.
+        wait_stopped(server)?;
         for child in children(server)? {
             // Some end meanwhile.
             if signal("STOP", child).is_ok() {
+                wait_stopped(child)?;
                 self.folder.keep(child);
                 paused.push(child);
             }
@@ -343,4 +346,18 @@ fn children(parent: u32) -> Result<Vec<u32>> {
         }
     }
     Ok(found)
+}
+
+/// Waits until a process that was sent SIGSTOP does nothing any more, or is gone.
+fn wait_stopped(process: u32) -> Result<()> {
+    for _ in 0..5000 {
+        let Ok(stat) = std::fs::read_to_string(format!("/proc/{process}/stat")) else { return Ok(()) };
+        // proc(5): the state follows the name, which is in parentheses.
+        let state = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+        if state.starts_with(['T', 'Z', 'X']) {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    bail!("process {process} does not stop")
 }

@@ -89,7 +89,8 @@ async fn a_paused_store_is_trusted_for_five_seconds_and_streams_for_fifteen() ->
     until("it serves again without a restart", GENEROUS, || async { here.get("").await?.ok() }).await?;
     let sessions = || async { alice.at(&replica.url).get("/api/info").await?.ok() };
     until("sessions are looked up again", GENEROUS, sessions).await?;
-    here.watch(&world).await?;
+    // The writer of the audit log tries again some seconds after it failed.
+    until("a watch is opened again", GENEROUS, || here.watch(&world)).await?;
     Ok(())
 }
 

@@ -16,9 +16,13 @@ async fn a_sign_in_begun_on_one_replica_ends_on_another_and_holds_on_both() -> R
     }
     let saw =
         |route: &str| world.replicas.iter().map(|replica| replica.process.log().contains(route)).collect();
-    let (began, ended): (Vec<bool>, Vec<bool>) =
-        (saw("\"route\":\"/api/login\""), saw("\"route\":\"/callback\""));
-    ensure!(began != ended && began.contains(&true) && ended.contains(&true), "{began:?} {ended:?}");
+    tests_kit::until("the log names both replicas", GENEROUS, || async {
+        let (began, ended): (Vec<bool>, Vec<bool>) =
+            (saw("\"route\":\"/api/login\""), saw("\"route\":\"/callback\""));
+        ensure!(began != ended && began.contains(&true) && ended.contains(&true), "{began:?} {ended:?}");
+        Ok(())
+    })
+    .await?;
 
     // Signed out on one, signed out on the other.
     let csrf = alice.get("/api/info").await?.ok()?.json()?["csrf"].as_str().unwrap_or_default().to_owned();

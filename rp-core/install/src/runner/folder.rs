@@ -42,7 +42,15 @@ impl Stage {
 pub(super) struct RunFolder {
     path: PathBuf,
     /// Locked; the system lets go of it when the process ends.
-    _lock: File,
+    lock: File,
+}
+
+impl Drop for RunFolder {
+    fn drop(&mut self) {
+        // A process that another thread is starting has a copy of the file for a moment, and a closed file stays locked as
+        // long as a copy is open.
+        let _ = self.lock.unlock();
+    }
 }
 
 /// A stage that is being made; removed when it is dropped.
@@ -84,7 +92,7 @@ impl RunFolder {
                 fs::remove_dir_all(entry.path()).map_err(failed("remove an attempt"))?;
             }
         }
-        Ok(Self { path, _lock: lock })
+        Ok(Self { path, lock })
     }
 
     /// Removes everything.

@@ -1,9 +1,9 @@
 //! Where log lines go: standard error, in pieces that many lines share.
 //!
 //! A `write` to a file waits while the file system commits, and each commit of a store makes it do so. A worker that
-//! logs a request would wait with it, and every request on that worker. So lines of level INFO and below are gathered,
-//! and a thread writes them within [`GATHER_FOR`]; a process that is killed loses at most those. Warnings and errors are
-//! written at once, after what was gathered before them.
+//! logs a request would wait with it, and every request on that worker. So the lines of the busiest access logs
+//! ([`GATHERED`]) are gathered, and a thread writes them within [`GATHER_FOR`]; a process that is killed loses at most
+//! those. All others are written at once, after what was gathered before them.
 
 use std::io::{self, IsTerminal as _, Write};
 use std::sync::Arc;
@@ -13,6 +13,8 @@ use parking_lot::{Condvar, Mutex};
 use tracing::{Level, Metadata};
 use tracing_subscriber::fmt::MakeWriter;
 
+/// Targets that log a line for each request to a cluster.
+const GATHERED: [&str; 2] = ["proxy.access", "prom.access"];
 /// Longest time for which a line waits for others.
 const GATHER_FOR: Duration = Duration::from_millis(100);
 /// Bytes that are gathered at most. A thread that logs more writes them itself: a slow disk slows down who logs, and
@@ -138,7 +140,8 @@ impl<'a> MakeWriter<'a> for LogWriter {
     }
 
     fn make_writer_for(&'a self, meta: &Metadata<'_>) -> Self::Writer {
-        EventWriter { shared: &self.0, at_once: self.0.at_once || *meta.level() <= Level::WARN }
+        let gathered = *meta.level() > Level::WARN && GATHERED.contains(&meta.target());
+        EventWriter { shared: &self.0, at_once: self.0.at_once || !gathered }
     }
 }
 
