@@ -1,5 +1,6 @@
 //! What the operator may do in a cluster: what its controllers need and no more
-//! (`contract/operator.md` §5.3, "Do better" 2). A controller is a row here and a row of the table of controllers.
+//! (`contract/operator.md` §5.3, "Do better" 2). A controller is a row here and a row of the table of controllers. Secrets
+//! are named one by one.
 
 use serde_json::{Value, json};
 
@@ -23,6 +24,8 @@ pub struct Permissions {
 const READ: &[&str] = &["get", "list", "watch"];
 const WRITE: &[&str] = &["create", "patch"];
 const KEEP: &[&str] = &["create", "patch", "delete"];
+/// Of an object of somebody else, of which some members are changed.
+const EDIT: &[&str] = &["get", "list", "watch", "patch"];
 
 const fn all(
     group: &'static str,
@@ -42,11 +45,13 @@ const fn named(
 }
 
 const CONFIG: &str = "config.openshift.io";
+const OPERATOR: &str = "operator.openshift.io";
 const MACHINE: &str = "machine.openshift.io";
 const MACHINE_CONFIG: &str = "machineconfiguration.openshift.io";
 const RBAC: &str = "rbac.authorization.k8s.io";
 
 const VERSION: Rule = all(CONFIG, &["clusterversions"], READ);
+const PROXY: Rule = named(CONFIG, &["proxies"], &["cluster"], &["get"]);
 const POOLS: Rule = all(MACHINE_CONFIG, &["machineconfigpools"], READ);
 /// An owner reference that blocks the deletion of the owner takes the right to its finalizers.
 const POOL_OWNER: Rule = all(MACHINE_CONFIG, &["machineconfigpools/finalizers"], &["update"]);
@@ -61,11 +66,40 @@ const OUR_ROLES: &[&str] = &["system:aro-sre", "system:aro-diagnostics"];
 /// Every controller, by name.
 pub const CONTROLLERS: &[Permissions] = &[
     Permissions {
+        controller: "Alertwebhook",
+        rules: &[named("", &["secrets"], &["alertmanager-main"], EDIT)],
+    },
+    Permissions {
+        controller: "AutoSizedNodes",
+        rules: &[
+            VERSION,
+            all(MACHINE_CONFIG, &["kubeletconfigs"], READ),
+            named(MACHINE_CONFIG, &["kubeletconfigs"], &["dynamic-node"], KEEP),
+        ],
+    },
+    Permissions {
         controller: "Banner",
         rules: &[
             all("console.openshift.io", &["consolenotifications"], READ),
             named("console.openshift.io", &["consolenotifications"], &["openshift-aro-sre"], KEEP),
         ],
+    },
+    Permissions {
+        controller: "CPMSController",
+        rules: &[named(
+            MACHINE,
+            &["controlplanemachinesets"],
+            &["cluster"],
+            &["get", "list", "watch", "delete"],
+        )],
+    },
+    Permissions {
+        controller: "CloudProviderConfig",
+        rules: &[named("", &["configmaps"], &["cloud-provider-config"], EDIT)],
+    },
+    Permissions {
+        controller: "ClusterDNSChecker",
+        rules: &[named(OPERATOR, &["dnses"], &["default"], READ)],
     },
     Permissions {
         controller: "ClusterOperatorARO",
@@ -79,7 +113,16 @@ pub const CONTROLLERS: &[Permissions] = &[
     Permissions { controller: "DnsmasqMachineConfigPool", rules: DNSMASQ },
     Permissions { controller: "EtcHostsCluster", rules: ETC_HOSTS },
     Permissions { controller: "EtcHostsMachineConfig", rules: ETC_HOSTS },
-    Permissions { controller: "InternetChecker", rules: &[] },
+    Permissions {
+        controller: "IngressCertificateChecker",
+        rules: &[VERSION, named(OPERATOR, &["ingresscontrollers"], &["default"], READ)],
+    },
+    Permissions {
+        controller: "IngressControllerARO",
+        rules: &[named(OPERATOR, &["ingresscontrollers"], &["default"], EDIT)],
+    },
+    Permissions { controller: "InternetChecker", rules: &[PROXY] },
+    Permissions { controller: "Machine", rules: &[all(MACHINE, &["machines", "machinesets"], READ)] },
     Permissions {
         controller: "MachineHealthCheck",
         rules: &[
@@ -90,12 +133,40 @@ pub const CONTROLLERS: &[Permissions] = &[
         ],
     },
     Permissions {
+        controller: "MachineSet",
+        rules: &[all(MACHINE, &["machinesets"], READ), all(MACHINE, &["machinesets"], &["patch"])],
+    },
+    Permissions {
+        controller: "Monitoring",
+        rules: &[
+            named("", &["configmaps"], &["cluster-monitoring-config"], EDIT),
+            // The name of an object that is created by POST is not known to the authoriser.
+            all("", &["configmaps"], &["create"]),
+            all("", &["persistentvolumeclaims"], &["list", "delete"]),
+        ],
+    },
+    Permissions {
+        controller: "Node",
+        rules: &[
+            all("", &["nodes"], READ),
+            all("", &["nodes"], &["patch"]),
+            all("", &["pods"], &["list", "delete"]),
+        ],
+    },
+    Permissions {
         controller: "RBAC",
         rules: &[
             all(RBAC, ROLES, READ),
             named(RBAC, ROLES, OUR_ROLES, WRITE),
             // The roles grant more than the operator itself has.
             named(RBAC, &["clusterroles"], OUR_ROLES, &["bind", "escalate"]),
+        ],
+    },
+    Permissions {
+        controller: "RouteFix",
+        rules: &[
+            named("", &["namespaces"], &["openshift-azure-routefix"], &["get", "list", "watch", "delete"]),
+            named(RBAC, &["clusterrolebindings"], &["routefix"], &["delete"]),
         ],
     },
 ];
@@ -121,7 +192,8 @@ pub fn master() -> Vec<Value> {
 
 /// The rules of role worker.
 pub fn worker() -> Vec<Value> {
-    COMMON.iter().copied().map(Rule::to_json).collect()
+    // The internet checker honours the proxy of the cluster.
+    COMMON.iter().chain([&PROXY]).copied().map(Rule::to_json).collect()
 }
 
 impl Rule {

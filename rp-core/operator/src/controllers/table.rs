@@ -1,0 +1,188 @@
+//! The table of controllers. A new one is a row here, a file beside, and a row of permissions in
+//! `rp_operator_api::deployment::permissions`.
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use rp_operator_api::{Flag, SINGLETON};
+
+use super::{
+    alert_webhook, auto_sized_nodes, banner, cloud_provider, cluster_dns, cluster_operator,
+    control_plane_machines, ingress, ingress_certificate, internet, machine_sets, machines, monitoring,
+    node_drainer, route_fix,
+};
+use crate::controller::Changes::{All, Generation, Metadata};
+use crate::controller::{Controller, Off, Reconcile, Scope, Watched};
+use crate::kinds::{self, Kind};
+
+const HOUR: Option<Duration> = Some(Duration::from_secs(3600));
+
+/// The `Cluster`, when its settings change.
+const CLUSTER: Watched = Watched::new(&kinds::CLUSTER, Scope::One("", SINGLETON), Generation);
+/// The version of the cluster: its status begins and ends upgrades.
+const VERSION: Watched = Watched::new(&kinds::CLUSTER_VERSION, Scope::One("", "version"), All);
+
+/// One object of a namespace, or of the cluster where the namespace is empty.
+const fn one(kind: &'static Kind, namespace: &'static str, name: &'static str, settings: bool) -> Watched {
+    // Kinds without settings of their own have no generation: every change counts.
+    Watched::new(kind, Scope::One(namespace, name), if settings { Generation } else { All })
+}
+
+/// A controller of role master that follows the `Cluster`, has no conditions, and leaves its objects alone while its flag
+/// is off.
+const fn row(name: &'static str, section: &'static str, flag: Flag, reconcile: Reconcile) -> Controller {
+    Controller {
+        name,
+        section,
+        summary: "",
+        on_workers: false,
+        flag: Some(flag),
+        off: Off::Leave,
+        state: None,
+        watched: &[CLUSTER],
+        period: None,
+        reconcile,
+    }
+}
+
+/// Every controller, in the order of the contract.
+pub const TABLE: &[Controller] = &[
+    Controller {
+        summary: "Gives the default receivers of Alertmanager a webhook, so that the platform does not alert that there is none.",
+        watched: &[CLUSTER, one(&kinds::SECRET, alert_webhook::NAMESPACE, alert_webhook::NAME, false)],
+        ..row("Alertwebhook", "8.1", Flag::Alertwebhook, |run| Box::pin(alert_webhook::reconcile(run)))
+    },
+    Controller {
+        summary: "Keeps the KubeletConfig `dynamic-node`; off: removes it. Both only in upgrades, because nodes restart.",
+        off: Off::Undo,
+        watched: &[CLUSTER, VERSION, Watched::new(&kinds::KUBELET_CONFIG, Scope::All, Metadata).owned()],
+        ..row("AutoSizedNodes", "8.2", Flag::AutoSizedNodes, |run| Box::pin(auto_sized_nodes::reconcile(run)))
+    },
+    Controller {
+        summary: "Keeps the message on the console; off: removes it.",
+        off: Off::Undo,
+        watched: &[CLUSTER, one(&kinds::CONSOLE_NOTIFICATION, "", banner::NAME, true)],
+        ..row("Banner", "8.3", Flag::Banner, |run| Box::pin(banner::reconcile(run)))
+    },
+    Controller {
+        summary: "Checks that the internet is reachable from a node of its role; off: Unknown.",
+        on_workers: true,
+        off: Off::Undo,
+        period: HOUR,
+        ..row("InternetChecker", "8.4", Flag::Checker, |run| Box::pin(internet::reconcile(run)))
+    },
+    Controller {
+        summary: "Checks that no DNS server takes all names away from the cluster; off: Unknown.",
+        off: Off::Undo,
+        watched: &[CLUSTER, one(&kinds::DNS, "", "default", true)],
+        period: HOUR,
+        ..row("ClusterDNSChecker", "8.5", Flag::Checker, |run| Box::pin(cluster_dns::reconcile(run)))
+    },
+    Controller {
+        summary: "Checks that the default ingress has its certificate; off: Unknown.",
+        off: Off::Undo,
+        watched: &[
+            CLUSTER,
+            one(&kinds::INGRESS_CONTROLLER, ingress::NAMESPACE, ingress::NAME, true),
+            one(&kinds::CLUSTER_VERSION, "", "version", true),
+        ],
+        period: HOUR,
+        ..row("IngressCertificateChecker", "8.6", Flag::Checker, |run| {
+            Box::pin(ingress_certificate::reconcile(run))
+        })
+    },
+    Controller {
+        summary: "Sets `disableOutboundSNAT` of the cloud provider.",
+        watched: &[CLUSTER, one(&kinds::CONFIG_MAP, cloud_provider::NAMESPACE, cloud_provider::NAME, false)],
+        ..row("CloudProviderConfig", "8.8", Flag::CloudProviderConfig, |run| {
+            Box::pin(cloud_provider::reconcile(run))
+        })
+    },
+    Controller {
+        summary: "Shows the state of the operator as ClusterOperator `aro`.",
+        flag: None,
+        watched: &[
+            Watched::new(&kinds::CLUSTER, Scope::One("", SINGLETON), All),
+            Watched::new(&kinds::CLUSTER_OPERATOR, Scope::One("", cluster_operator::NAME), All),
+        ],
+        ..row("ClusterOperatorARO", "8.9", Flag::Checker, |run| Box::pin(cluster_operator::reconcile(run)))
+    },
+    Controller {
+        summary: "On: leaves the control plane machine set alone; off: deletes an active one, which comes back inactive.",
+        off: Off::Undo,
+        watched: &[
+            CLUSTER,
+            one(
+                &kinds::CONTROL_PLANE_MACHINE_SET,
+                control_plane_machines::NAMESPACE,
+                control_plane_machines::NAME,
+                true,
+            ),
+        ],
+        ..row("CPMSController", "8.10", Flag::Cpms, |run| Box::pin(control_plane_machines::reconcile(run)))
+    },
+    Controller {
+        summary: "Raises the replicas of the default ingress to two.",
+        state: Some("IngressControllerARO"),
+        watched: &[CLUSTER, one(&kinds::INGRESS_CONTROLLER, ingress::NAMESPACE, ingress::NAME, true)],
+        ..row("IngressControllerARO", "8.16", Flag::Ingress, |run| Box::pin(ingress::reconcile(run)))
+    },
+    Controller {
+        summary: "Checks number, disks and images of machines; off: Unknown.",
+        off: Off::Undo,
+        watched: &[
+            CLUSTER,
+            Watched::new(&kinds::MACHINE, Scope::Namespace(machine_sets::NAMESPACE), Metadata),
+            Watched::new(&kinds::MACHINE_SET, Scope::Namespace(machine_sets::NAMESPACE), Generation),
+        ],
+        ..row("Machine", "8.17", Flag::Machine, |run| Box::pin(machines::reconcile(run)))
+    },
+    Controller {
+        summary: "Raises the number of worker machines to two, unless the customer has machine sets of their own.",
+        state: Some("MachineSet"),
+        watched: &[
+            CLUSTER,
+            Watched::new(&kinds::MACHINE_SET, Scope::Namespace(machine_sets::NAMESPACE), Metadata),
+        ],
+        ..row("MachineSet", "8.19", Flag::MachineSet, |run| Box::pin(machine_sets::reconcile(run)))
+    },
+    Controller {
+        summary: "Removes persistent storage from the configuration of cluster monitoring.",
+        state: Some("Monitoring"),
+        watched: &[CLUSTER, one(&kinds::CONFIG_MAP, monitoring::NAMESPACE, monitoring::NAME, false)],
+        ..row("Monitoring", "8.20", Flag::Monitoring, |run| Box::pin(monitoring::reconcile(run)))
+    },
+    Controller {
+        summary: "Deletes the pods of a worker node whose drain takes more than an hour.",
+        state: Some("Node"),
+        watched: &[Watched::new(&kinds::NODE, Scope::All, Metadata).each()],
+        ..row("Node", "8.23", Flag::NodeDrainer, |run| Box::pin(node_drainer::reconcile(run)))
+    },
+    Controller {
+        summary: "Removes an old fix of routes.",
+        watched: &[CLUSTER, one(&kinds::NAMESPACE, "", route_fix::NAME, false)],
+        ..row("RouteFix", "8.27", Flag::RouteFix, |run| Box::pin(route_fix::reconcile(run)))
+    },
+];
+
+/// The table for people, in Markdown.
+pub fn markdown() -> String {
+    let mut out = String::from(
+        "| Controller | Flag | While the flag is off | Runs at least every | What it does |\n|---|---|---|---|---|\n",
+    );
+    for one in TABLE {
+        let flag = one.flag.map_or_else(|| "always on".to_owned(), |flag| format!("`{}`", flag.name()));
+        let off = match (one.flag, one.off) {
+            (None, _) => "–",
+            (_, Off::Leave) => "its objects are left alone",
+            (_, Off::Undo) => "see the last column",
+        };
+        let again = one.period.map_or(10, |period| period.as_secs() / 3600);
+        // A string takes whatever is written.
+        let _ = writeln!(out, "| `{}` | {flag} | {off} | {again} h | {} |", one.name, one.summary);
+    }
+    out
+}
