@@ -135,7 +135,7 @@ pub fn register_metrics(registry: &Registry) {
     EmitMetrics::register(registry);
     statsd::register_metrics(registry);
     rp_azure::register_metrics(registry);
-    crate::pool::PoolMetrics::register(registry);
+    rp_pool::PoolMetrics::register(registry);
     crate::feed::FeedMetrics::register(registry);
     crate::worker::WorkerMetrics::register(registry);
     let _ = Exposition::new(registry, MetricsDetail::default());

@@ -21,7 +21,6 @@ pub mod names;
 pub mod nsg;
 pub mod objects;
 pub mod once;
-pub mod pool;
 pub mod runner;
 pub mod sample;
 pub mod service;

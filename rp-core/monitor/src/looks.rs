@@ -14,7 +14,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use crate::feed::ClusterIndex;
-use crate::pool::Assignment;
+use rp_pool::Assignment;
 
 /// Writes are spread over the period in at most this many steps, each no shorter than `LEAST_STEP`.
 const STEPS: u32 = 60;

@@ -17,11 +17,11 @@ use crate::emit::Emitters;
 use crate::feed::{self, ClusterIndex, Feed, FeedTimes, LastPoll, Sink, Subscriptions};
 use crate::looks::{PendingLooks, Recorder};
 use crate::names::{Metric, own};
-use crate::pool::{Assignment, Pool, PoolError, PoolParts, PoolTimes, WorkerType};
 use crate::sample::Value;
 use crate::worker::plan::Plan;
 use crate::worker::run::Scheduler;
 use crate::worker::{Look, WorkerMetrics};
+use rp_pool::{Assignment, Pool, PoolError, PoolParts, PoolTimes, WorkerType};
 
 /// Capacity of the queue of feed pages for the scheduler.
 const PAGES: usize = 16;

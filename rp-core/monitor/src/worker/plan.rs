@@ -19,8 +19,8 @@ use tokio_util::sync::CancellationToken;
 use super::Round;
 use super::pace::Pace;
 use crate::feed::ClusterIndex;
-use crate::pool::Buckets;
 use crate::view::ClusterView;
+use rp_pool::Buckets;
 
 use state::{Cluster, State, next_slot};
 

@@ -18,9 +18,9 @@ use super::{Look, LookOutcome};
 use crate::feed::{Event, Subscriptions};
 use crate::looks::PendingLooks;
 use crate::names::own;
-use crate::pool::{Assignment, Buckets};
 use crate::service::Emit;
 use crate::view::ClusterView;
+use rp_pool::{Assignment, Buckets};
 
 /// Wait when nothing is due; events wake the scheduler earlier.
 const IDLE: Duration = Duration::from_secs(60);

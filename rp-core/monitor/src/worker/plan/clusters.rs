@@ -10,8 +10,8 @@ use super::Plan;
 use super::action::Action;
 use super::state::{Cluster, State, Worker};
 use crate::feed::{ClusterEntry, DocumentKey, Event};
-use crate::pool::Buckets;
 use crate::view::ClusterView;
+use rp_pool::Buckets;
 
 impl Plan {
     /// Applies an event of a feed.

@@ -65,7 +65,7 @@ pub struct Assignment {
 
 impl Assignment {
     /// No buckets.
-    pub(crate) fn none() -> Self {
+    pub fn none() -> Self {
         Self { buckets: Buckets::none(), read: None, until: Instant::now(), master: false }
     }
 
