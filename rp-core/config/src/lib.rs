@@ -17,6 +17,7 @@ pub use sections::azure::{Azure, AzureCredential, AzureEnvironment, CredentialKi
 pub use sections::backend::Backend;
 pub use sections::limits::Limits;
 pub use sections::listen::Listen;
+pub use sections::maintenance::Maintenance;
 pub use sections::metrics::{Log, LogFormat, Metrics, MetricsDetail};
 pub use sections::monitor::Monitor;
 pub use sections::oidc::{GroupSource, Oidc, OidcCredential, OidcOptions, Roles};

@@ -6,6 +6,7 @@ pub(crate) mod azure;
 pub(crate) mod backend;
 pub(crate) mod limits;
 pub(crate) mod listen;
+pub(crate) mod maintenance;
 pub(crate) mod metrics;
 pub(crate) mod monitor;
 pub(crate) mod oidc;

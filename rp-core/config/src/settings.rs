@@ -10,6 +10,7 @@ use crate::sections::azure::{self, Azure};
 use crate::sections::backend::{self, Backend};
 use crate::sections::limits::Limits;
 use crate::sections::listen::{self, Listen};
+use crate::sections::maintenance::{self, Maintenance};
 use crate::sections::metrics::{Log, Metrics};
 use crate::sections::monitor::{self, Monitor};
 use crate::sections::oidc::{self, Oidc, Roles};
@@ -41,6 +42,7 @@ pub(crate) const CATALOGUE: Catalogue = Catalogue(&[
     &[Prometheus::GROUP],
     &[Monitor::GROUP],
     &[Backend::GROUP],
+    &[Maintenance::GROUP],
     rp::SECTION,
     recording::SECTION,
     &[Ssh::GROUP],
@@ -72,6 +74,7 @@ pub struct Settings {
     pub prometheus: Prometheus,
     pub monitor: Monitor,
     pub backend: Backend,
+    pub maintenance: Maintenance,
     pub rp: Rp,
     pub recording: Recording,
     pub terminal: Terminal,
@@ -124,6 +127,7 @@ fn assemble(r: &mut Reader) -> Settings {
         prometheus: Prometheus::read(r),
         monitor: monitor::read(r),
         backend: backend::read(r),
+        maintenance: maintenance::read(r),
         recording: recording::read(r),
         terminal: Terminal::read(r),
         ssh: terminal::read_ssh(r),

@@ -40,11 +40,13 @@ pub enum Collection {
     HostKeys,
     Recordings,
     ServiceKeys,
+    MaintenanceManifests,
+    MaintenanceSchedules,
 }
 
 impl Collection {
     /// Every collection.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 34] = [
         Self::OpenShiftClusters,
         Self::ImportedClusters,
         Self::ClusterHealth,
@@ -77,6 +79,8 @@ impl Collection {
         Self::HostKeys,
         Self::Recordings,
         Self::ServiceKeys,
+        Self::MaintenanceManifests,
+        Self::MaintenanceSchedules,
     ];
 
     /// The stored name.
@@ -114,6 +118,8 @@ impl Collection {
             Self::HostKeys => "HostKeys",
             Self::Recordings => "Recordings",
             Self::ServiceKeys => "ServiceKeys",
+            Self::MaintenanceManifests => "MaintenanceManifests",
+            Self::MaintenanceSchedules => "MaintenanceSchedules",
         }
     }
 

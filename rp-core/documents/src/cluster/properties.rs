@@ -59,7 +59,7 @@ object! {
         /// Flags of the operator. The worker turns off flags that conflict with the customer's own security groups.
         "operatorFlags" => operator_flags: Shared<Map<Shared<String>>>,
         /// Pins the operator inside the cluster.
-        "operatorVersion" => operator_version: Intent<String>,
+        "operatorVersion" => operator_version: Shared<String>,
         "platformWorkloadIdentityProfile" =>
             platform_workload_identity_profile: Shared<PlatformWorkloadIdentityProfile>,
         /// Commit of the software that made or last updated the cluster.

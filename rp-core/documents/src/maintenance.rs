@@ -1,0 +1,18 @@
+//! Maintenance of clusters as it is stored, and the rules that need no clock and no store (`contract/mimo.md`): which
+//! tasks there are, when a schedule's windows are, which clusters it chooses, and when each of them has its turn.
+
+mod calendar;
+mod go_duration;
+mod manifest;
+mod schedule;
+mod selector;
+mod task;
+mod windows;
+
+pub use calendar::{Calendar, CalendarError};
+pub use go_duration::{GoDurationError, parse_go_duration};
+pub use manifest::{Manifest, ManifestDocument, ManifestState, OPEN};
+pub use schedule::{Problem, Rules, Schedule, ScheduleDocument, ScheduleState};
+pub use selector::{ClusterFacts, Operator, Selector, SelectorError, UnknownKey};
+pub use task::{Build, TASKS, Task};
+pub use windows::{Plan, offset, scheduled_id};

@@ -1,0 +1,360 @@
+//! Manifests: one task for one cluster within a time (`contract/mimo.md` §2.1, §2.4).
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use rp_base::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::task::{Build, Task};
+use crate::{Collection, Document, Lease, Leased, Unknown};
+
+/// Prefix of the unique keys of manifests that are not over. Those that are over have no unique key, so that a scan of
+/// these keys does not grow with what is done.
+pub const OPEN: &str = "open";
+
+/// The lowest priority; 0 is the highest (`contract/mimo.md` "Do better" 13).
+const LOWEST_PRIORITY: i64 = 1000;
+
+/// One order. Writers: the frontend and the scheduler create it and cancel it while it waits; the actuator that holds
+/// its lease writes the rest.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ManifestDocument {
+    /// A lower-case UUID.
+    pub id: String,
+    /// The cluster's lower-cased resource id.
+    #[serde(rename = "clusterResourceID")]
+    pub cluster_resource_id: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub lease_owner: String,
+    /// Unix seconds of the store's clock.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lease_expires: i64,
+    /// Grows with each take.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lease_token: i64,
+    /// How often it was taken.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub dequeues: i64,
+    pub maintenance_manifest: Manifest,
+    #[serde(flatten)]
+    pub unknown: Unknown,
+}
+
+/// What is to be done, and how far it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Manifest {
+    pub state: ManifestState,
+    /// The result, or why it waits or failed; a sentence for people, without secrets.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub status_text: String,
+    #[serde(default, rename = "maintenanceTaskID", skip_serializing_if = "String::is_empty")]
+    pub maintenance_task_id: String,
+    /// Id of the schedule that made it; empty: a person did.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub created_by_schedule: String,
+    /// 0 (first) to 1000 (last), among those of one cluster that are due at the same time.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub priority: i64,
+    /// It starts after this, Unix seconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub run_after: i64,
+    /// It does not start after this, Unix seconds; 0: no limit.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub run_before: i64,
+    /// After a failure that may pass: it does not start again before this, Unix seconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub retry_after: i64,
+    /// The stored name of the step to go on with.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub position: String,
+    /// When it was first started and when it ended, Unix seconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub started: i64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ended: i64,
+    #[serde(flatten)]
+    pub unknown: Unknown,
+}
+
+/// How far a manifest is (`contract/mimo.md` §2.4).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum ManifestState {
+    #[default]
+    Pending,
+    InProgress,
+    Completed,
+    Failed,
+    RetriesExceeded,
+    TimedOut,
+    Cancelled,
+}
+
+impl ManifestState {
+    /// Every state.
+    pub const ALL: [Self; 7] = [
+        Self::Pending,
+        Self::InProgress,
+        Self::Completed,
+        Self::Failed,
+        Self::RetriesExceeded,
+        Self::TimedOut,
+        Self::Cancelled,
+    ];
+
+    /// The name in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "Pending",
+            Self::InProgress => "InProgress",
+            Self::Completed => "Completed",
+            Self::Failed => "Failed",
+            Self::RetriesExceeded => "RetriesExceeded",
+            Self::TimedOut => "TimedOut",
+            Self::Cancelled => "Cancelled",
+        }
+    }
+
+    /// Whether nothing follows.
+    pub const fn is_terminal(self) -> bool {
+        !matches!(self, Self::Pending | Self::InProgress)
+    }
+
+    /// Whether a manifest in this state may go to that one. A manifest that runs may be taken again when the lease of
+    /// its actuator has ended ("Do better" 1).
+    pub const fn may_become(self, next: Self) -> bool {
+        match self {
+            Self::Pending => matches!(next, Self::InProgress | Self::TimedOut | Self::Cancelled),
+            Self::InProgress => matches!(
+                next,
+                Self::InProgress | Self::Pending | Self::Completed | Self::Failed | Self::RetriesExceeded
+            ),
+            Self::Completed | Self::Failed | Self::RetriesExceeded | Self::TimedOut | Self::Cancelled => {
+                false
+            }
+        }
+    }
+}
+
+impl ManifestDocument {
+    /// How long a manifest that is over stays in the store.
+    pub const KEPT: Duration = Duration::from_hours(180 * 24);
+
+    /// A new manifest that waits.
+    pub fn new(id: impl Into<String>, cluster: impl Into<String>, manifest: Manifest) -> Self {
+        Self {
+            id: id.into(),
+            cluster_resource_id: cluster.into(),
+            maintenance_manifest: Manifest { state: ManifestState::Pending, ..manifest },
+            ..Self::default()
+        }
+    }
+
+    /// Start of the unique keys of a cluster's manifests that are not over.
+    pub fn open_keys(cluster: &str) -> String {
+        format!("{OPEN}{cluster}/")
+    }
+
+    /// Goes to another state with that text; gives the document and the instant at which the store forgets it. `None`:
+    /// the state does not allow it.
+    pub fn with_state(
+        mut self,
+        state: ManifestState,
+        text: impl Into<String>,
+        now: Timestamp,
+    ) -> Option<(Self, Option<Timestamp>)> {
+        let manifest = &mut self.maintenance_manifest;
+        if !manifest.state.may_become(state) {
+            return None;
+        }
+        manifest.state = state;
+        manifest.status_text = text.into();
+        if state.is_terminal() {
+            manifest.ended = now.seconds();
+            manifest.position.clear();
+            manifest.retry_after = 0;
+            self.lease_owner.clear();
+            self.lease_expires = 0;
+        }
+        Some((self, state.is_terminal().then(|| now + Self::KEPT)))
+    }
+
+    /// Whether it may start or be taken again at that time of the store. A lease is free from the second after its end.
+    pub const fn is_due(&self, now: Timestamp) -> bool {
+        let manifest = &self.maintenance_manifest;
+        let now = now.seconds();
+        !manifest.state.is_terminal()
+            && self.lease_expires < now
+            && manifest.run_after < now
+            && manifest.retry_after < now
+    }
+
+    /// Whether its time is over without a start. One that was started before is not late.
+    pub fn is_late(&self, now: Timestamp) -> bool {
+        let manifest = &self.maintenance_manifest;
+        manifest.state == ManifestState::Pending
+            && manifest.run_before != 0
+            && manifest.run_before < now.seconds()
+    }
+}
+
+impl Manifest {
+    /// Checks a manifest that a person makes: target and message of the first mistake (`contract/mimo.md` §7).
+    ///
+    /// # Errors
+    /// The first member that is wrong.
+    pub fn check(&self) -> Result<Task, super::Problem> {
+        let task = check_task(&self.maintenance_task_id)?;
+        if !(0..=LOWEST_PRIORITY).contains(&self.priority) {
+            return Err(super::Problem::new(
+                "priority",
+                format!("Must be between 0 (first) and {LOWEST_PRIORITY} (last)"),
+            ));
+        }
+        if self.run_after < 0 || self.run_before < 0 {
+            let target = if self.run_after < 0 { "runAfter" } else { "runBefore" };
+            return Err(super::Problem::new(target, "Must be provided"));
+        }
+        if self.run_before <= self.run_after {
+            return Err(super::Problem::new("runBefore", "Must be later than runAfter"));
+        }
+        Ok(task)
+    }
+}
+
+/// The task of that id, if it can run.
+pub(super) fn check_task(id: &str) -> Result<Task, super::Problem> {
+    const TARGET: &str = "maintenanceTaskID";
+    if id.is_empty() {
+        return Err(super::Problem::new(TARGET, "Must be provided"));
+    }
+    let task = Task::with_id(id).ok_or_else(|| super::Problem::new(TARGET, "task ID not registered"))?;
+    match task.build() {
+        Build::Ready => Ok(task),
+        Build::Missing(why) => {
+            Err(super::Problem::new(TARGET, format!("task '{}' is not available: {why}", task.name())))
+        }
+    }
+}
+
+impl Document for ManifestDocument {
+    const COLLECTION: Collection = Collection::MaintenanceManifests;
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn partition(&self) -> &str {
+        &self.cluster_resource_id
+    }
+
+    fn unique_key(&self) -> Option<Cow<'_, str>> {
+        let open = !self.maintenance_manifest.state.is_terminal();
+        open.then(|| format!("{}{}", Self::open_keys(&self.cluster_resource_id), self.id).into())
+    }
+}
+
+impl Leased for ManifestDocument {
+    fn lease(&self) -> Lease {
+        Lease {
+            owner: self.lease_owner.clone(),
+            expires: self.lease_expires,
+            token: u64::try_from(self.lease_token).unwrap_or_default(),
+            dequeues: u32::try_from(self.dequeues).unwrap_or_default(),
+        }
+    }
+
+    fn set_lease(&mut self, lease: &Lease) {
+        self.lease_owner.clone_from(&lease.owner);
+        self.lease_expires = lease.expires;
+        self.lease_token = i64::try_from(lease.token).unwrap_or(i64::MAX);
+        self.dequeues = i64::from(lease.dequeues);
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+const fn is_zero(number: &i64) -> bool {
+    *number == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn manifest(members: serde_json::Value) -> ManifestDocument {
+        serde_json::from_value(json!({
+            "id": "m", "clusterResourceID": "/subscriptions/s/c", "maintenanceManifest": members,
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn names_are_the_contracts_and_the_unknown_stays() {
+        let stored = json!({
+            "id": "m", "clusterResourceID": "/c", "leaseOwner": "o", "leaseExpires": 7, "dequeues": 2,
+            "future": [1],
+            "maintenanceManifest": {"state": "Pending", "statusText": "t", "maintenanceTaskID": "x",
+                "createdBySchedule": "s", "priority": 3, "runAfter": 1, "runBefore": 2, "new": {"a": 1}},
+        });
+        let document: ManifestDocument = serde_json::from_value(stored.clone()).unwrap();
+        assert_eq!(serde_json::to_value(&document).unwrap(), stored);
+        assert_eq!(document.lease().owner, "o");
+    }
+
+    #[test]
+    fn only_what_is_not_over_has_a_key() {
+        let mut document = manifest(json!({"state": "Pending"}));
+        assert_eq!(document.unique_key().as_deref(), Some("open/subscriptions/s/c/m"));
+        for state in ManifestState::ALL {
+            document.maintenance_manifest.state = state;
+            assert_eq!(document.unique_key().is_none(), state.is_terminal(), "{state:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_over_stays_over() {
+        for from in ManifestState::ALL {
+            for to in ManifestState::ALL {
+                let mut document = manifest(json!({"state": "Pending"}));
+                document.maintenance_manifest.state = from;
+                let moved = document.with_state(to, "why", Timestamp::from_seconds(5));
+                assert_eq!(moved.is_some(), from.may_become(to));
+                assert!(!from.is_terminal() || moved.is_none());
+                if let Some((document, forgotten)) = moved {
+                    assert_eq!(forgotten.is_some(), to.is_terminal());
+                    assert_eq!(document.maintenance_manifest.ended != 0, to.is_terminal());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn due_is_after_the_second_and_late_is_never_what_runs() {
+        let now = Timestamp::from_seconds(100);
+        assert!(manifest(json!({"state": "Pending", "runAfter": 99})).is_due(now));
+        assert!(!manifest(json!({"state": "Pending", "runAfter": 100})).is_due(now));
+        assert!(!manifest(json!({"state": "Pending", "runAfter": 1, "retryAfter": 100})).is_due(now));
+        assert!(!manifest(json!({"state": "Completed", "runAfter": 1})).is_due(now));
+        assert!(manifest(json!({"state": "Pending", "runBefore": 99})).is_late(now));
+        assert!(!manifest(json!({"state": "Pending", "runBefore": 100})).is_late(now));
+        assert!(!manifest(json!({"state": "Pending"})).is_late(now));
+        assert!(!manifest(json!({"state": "InProgress", "runBefore": 1})).is_late(now));
+    }
+
+    #[test]
+    fn a_task_that_is_not_built_is_refused_by_name() {
+        let check = |id: &str| {
+            let manifest = Manifest { maintenance_task_id: id.into(), run_before: 1, ..Manifest::default() };
+            manifest.check().map_err(|problem| problem.message)
+        };
+        assert_eq!(check(""), Err("Must be provided".to_owned()));
+        assert_eq!(check("x"), Err("task ID not registered".to_owned()));
+        assert_eq!(check(Task::FixSsh.id()), Ok(Task::FixSsh));
+        let refused = check(Task::IdentityCertificate.id()).unwrap_err();
+        assert!(refused.starts_with("task 'MSI certificate renewal' is not available: "), "{refused}");
+    }
+}

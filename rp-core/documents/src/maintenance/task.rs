@@ -1,0 +1,176 @@
+//! The tasks of maintenance: which there are, what each does, and which can run (`contract/mimo.md` §5).
+
+/// One task, declared once: the API checks manifests against it, pages show it, the actuator runs it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Task {
+    TlsCertificates,
+    OperatorReset,
+    OperatorFlags,
+    OperatorUpdate,
+    SyncClusterObject,
+    RegistryTokenCheck,
+    IdentityCertificate,
+    BalancerZones,
+    FixSsh,
+    OtelDefault,
+    OtelMaxLogs,
+    OtelReducedLogs,
+    OtelMinimalLogs,
+}
+
+/// Whether a task can run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Build {
+    Ready,
+    /// No manifest and no schedule may name it; what is missing.
+    Missing(&'static str),
+}
+
+/// Every task, in the order of the contract.
+pub const TASKS: [Task; 13] = [
+    Task::TlsCertificates,
+    Task::OperatorReset,
+    Task::OperatorFlags,
+    Task::OperatorUpdate,
+    Task::SyncClusterObject,
+    Task::RegistryTokenCheck,
+    Task::IdentityCertificate,
+    Task::BalancerZones,
+    Task::FixSsh,
+    Task::OtelDefault,
+    Task::OtelMaxLogs,
+    Task::OtelReducedLogs,
+    Task::OtelMinimalLogs,
+];
+
+const NO_DEPLOYER: Build = Build::Missing("the deployment of the operator from the service is not built");
+
+impl Task {
+    /// The id in manifests and schedules, lower case.
+    pub const fn id(self) -> &'static str {
+        self.row().0
+    }
+
+    /// The name, for people and as a label of metrics.
+    pub const fn name(self) -> &'static str {
+        self.row().1
+    }
+
+    /// What it does, one sentence.
+    pub const fn about(self) -> &'static str {
+        self.row().2
+    }
+
+    /// Whether it can run.
+    pub const fn build(self) -> Build {
+        self.row().3
+    }
+
+    /// The task with that id.
+    pub fn with_id(id: &str) -> Option<Self> {
+        TASKS.into_iter().find(|task| task.id() == id)
+    }
+
+    const fn row(self) -> (&'static str, &'static str, &'static str, Build) {
+        match self {
+            Self::TlsCertificates => (
+                "9b741734-6505-447f-8510-85eb0ae561a2",
+                "TLS certificate rotation",
+                "Copies the certificates of API server and ingress from the region's vault into the cluster.",
+                Build::Ready,
+            ),
+            Self::OperatorReset => (
+                "75ab83d0-9a56-4ae3-843d-0db43679b082",
+                "operator version reset",
+                "Clears the pinned version of the operator and updates the operator.",
+                NO_DEPLOYER,
+            ),
+            Self::OperatorFlags => (
+                "b41749fc-af26-4ab7-b5a1-e03f3ee4cba6",
+                "operator flags update",
+                "Writes the operator flags of the document to the cluster.",
+                Build::Ready,
+            ),
+            Self::OperatorUpdate => (
+                "258efb3b-a695-4a40-93ed-38fb1a19be6f",
+                "operator update",
+                "Deploys the operator and waits until it runs in the wanted version.",
+                NO_DEPLOYER,
+            ),
+            Self::SyncClusterObject => (
+                "f83e56af-25dc-4990-b4f9-3ee25b2f62e0",
+                "sync Cluster object",
+                "Writes what the operator reads of the document to the cluster.",
+                NO_DEPLOYER,
+            ),
+            Self::RegistryTokenCheck => (
+                "082978ce-3700-4972-835f-53d48658d291",
+                "ACR token checker",
+                "Checks how long the registry's token is still valid. Changes nothing.",
+                Build::Ready,
+            ),
+            Self::IdentityCertificate => (
+                "7c3f8e2d-9a4b-4f1e-8c5d-2b6a9e7f3d1c",
+                "MSI certificate renewal",
+                "Renews the certificate of the cluster's own identity.",
+                Build::Missing("the data plane of managed identities is not asked"),
+            ),
+            Self::BalancerZones => (
+                "c28a07c1-462f-42d2-8031-4b0222256596",
+                "migrate internal LB zones",
+                "Makes the internal load balancer redundant over zones, then repairs SSH.",
+                Build::Ready,
+            ),
+            Self::FixSsh => (
+                "888fc221-b059-49db-bd02-22ad86cccd6b",
+                "fix SSH",
+                "Repairs rules, probes and pools of the load balancer for SSH to the control plane.",
+                Build::Ready,
+            ),
+            Self::OtelDefault => (
+                "eb0360af-4748-42a3-9788-dfffae58dff6",
+                "OTel logging default",
+                "Turns the shipping of logs on, with the profile minimal-logs.",
+                Build::Ready,
+            ),
+            Self::OtelMaxLogs => (
+                "fbfa4ce6-117a-4c2e-8317-0834e51d6f6f",
+                "OTel profile max logs",
+                "Turns the shipping of logs on, with the profile max-logs.",
+                Build::Ready,
+            ),
+            Self::OtelReducedLogs => (
+                "62e61118-78ff-4d11-abaa-e171ae1edd39",
+                "OTel profile reduced logs",
+                "Turns the shipping of logs on, with the profile reduced-logs.",
+                Build::Ready,
+            ),
+            Self::OtelMinimalLogs => (
+                "59444b6f-c5e1-4d12-84b2-81d8ed5af9c9",
+                "OTel profile minimal logs",
+                "Turns the shipping of logs on, with the profile minimal-logs.",
+                Build::Ready,
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn ids_and_names_are_unique_and_found() {
+        let ids: BTreeSet<_> = TASKS.iter().map(|task| task.id()).collect();
+        let names: BTreeSet<_> = TASKS.iter().map(|task| task.name()).collect();
+        assert_eq!((ids.len(), names.len()), (TASKS.len(), TASKS.len()));
+        for task in TASKS {
+            assert_eq!(Task::with_id(task.id()), Some(task));
+            assert_eq!(task.id().len(), 36);
+            assert_eq!(task.id(), task.id().to_ascii_lowercase());
+        }
+        assert_eq!(Task::with_id(""), None);
+    }
+}
