@@ -119,6 +119,11 @@ fn settings(
 }
 
 fn toml_text(ports: &Ports, clusters: usize) -> String {
+    // Recordings have one place, and the environment may name another.
+    let recordings = match std::env::var_os("ARO_RECORDING__BLOB_URL") {
+        Some(_) => "",
+        None => "folder = \"recordings\"\n",
+    };
     let mut text = format!(
         r#"# Written at each start of aro-dev.
 [listen]
@@ -219,11 +224,16 @@ nsg_interval = "1m"
 ready_delay = "5s"
 record_interval = "5s"
 
+# Shells and terminals can be watched afterwards, under Recordings.
+[recording]
+policy = "wanted"
+{recordings}
 [log]
 format = "text"
 
 [roles]
 "#,
+        recordings = recordings,
         portal = ports.portal,
         admin = ports.admin,
         oidc = ports.oidc,

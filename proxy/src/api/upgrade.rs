@@ -3,11 +3,11 @@
 //! The handshake's answer decides: only a 101 naming the protocol that was asked for opens the stream; any
 //! other answer is passed on and the connection is closed after it (`contract/rules.md` §3.6).
 
+mod copy;
+
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bytes::{Buf, Bytes, BytesMut};
 use http::{Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use hyper::upgrade::{OnUpgrade, Upgraded};
@@ -16,21 +16,19 @@ use rp_access::{ActiveGrant, StreamGuard};
 use rp_base::SharedClock;
 use rp_documents::Side;
 use rp_recording::Recorder;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, WriteHalf};
+use tokio::io::WriteHalf;
 use tokio_util::sync::CancellationToken;
 
+use self::copy::{CopyError, Leg, copy, copy_to_cluster};
 use super::audit::AuditEntryGuard;
 use super::body::{Body, ClusterBody};
 use super::error::ProxyError;
 use super::headers;
 use super::pool::{OutBody, Upstream, UpstreamBody};
 use super::redirect;
-use super::session_recording::{Direction, ErrorStreamReader, Tap};
+use super::session_recording::Tap;
 use super::session_status::SessionStatus;
 use crate::overseer::{Overseer, WatchLimits};
-
-/// Copied at a time, each way.
-const CHUNK: usize = 32 * 1024;
 
 /// What an upgrade needs besides its request.
 pub(super) struct Session {
@@ -190,8 +188,8 @@ async fn relay(
     let mut client_side = None;
     let both = relayed(
         (client, cluster),
-        Leg { count: &received, tap: up, opened: status.as_ref().and_then(SessionStatus::client_reader) },
-        Leg { count: &sent, tap: down, opened: None },
+        Leg::new(&received, up, status.as_ref().and_then(SessionStatus::client_reader)),
+        Leg::new(&sent, down, None),
         (&mut client_side, status),
     );
     let unrecorded = async {
@@ -246,78 +244,10 @@ async fn relayed(
 ) -> std::io::Result<()> {
     let (client, cluster) = tokio::try_join!(client, cluster).map_err(std::io::Error::other)?;
     let (client_read, write) = tokio::io::split(TokioIo::new(client));
-    let (cluster_read, mut cluster_write) = tokio::io::split(TokioIo::new(cluster));
+    let (cluster_read, cluster_write) = tokio::io::split(TokioIo::new(cluster));
     let ClientSide { write, status } = kept.insert(ClientSide { write, status });
-    let up = copy(client_read, &mut cluster_write, up, None);
-    let down = copy(cluster_read, write, down, status.as_mut());
+    let up = copy_to_cluster(client_read, cluster_write, up);
+    let down = async { copy(cluster_read, write, down, status.as_mut()).await.map_err(CopyError::into_io) };
     // Each direction's end is passed on; the stream ends when both have.
     tokio::try_join!(up, down).map(drop)
-}
-
-/// What is done with the bytes of one direction before they go on.
-struct Leg<'a> {
-    count: &'a AtomicU64,
-    tap: Option<Direction>,
-    opened: Option<ErrorStreamReader>,
-}
-
-impl Leg<'_> {
-    fn is_read(&self) -> bool {
-        self.tap.is_some() || self.opened.is_some()
-    }
-
-    async fn read(&mut self, bytes: &Bytes) -> std::io::Result<()> {
-        if let Some(opened) = &mut self.opened {
-            opened.pass(bytes);
-        }
-        match &mut self.tap {
-            Some(tap) => tap.pass(bytes).await.map_err(std::io::Error::other),
-            None => Ok(()),
-        }
-    }
-}
-
-async fn copy(
-    mut from: impl AsyncRead + Unpin,
-    to: &mut (impl AsyncWrite + Unpin),
-    mut leg: Leg<'_>,
-    mut status: Option<&mut SessionStatus>,
-) -> std::io::Result<()> {
-    let mut buffer = BytesMut::with_capacity(CHUNK);
-    loop {
-        let read = from.read_buf(&mut buffer).await?;
-        if read == 0 {
-            return to.shutdown().await;
-        }
-        leg.count.fetch_add(read as u64, Ordering::Relaxed);
-        if leg.is_read() {
-            let mut bytes = buffer.split().freeze();
-            leg.read(&bytes).await?;
-            write(to, &mut bytes, status.as_deref_mut()).await?;
-        } else {
-            write(to, &mut buffer, status.as_deref_mut()).await?;
-        }
-        if buffer.capacity() == 0 {
-            buffer.reserve(CHUNK);
-        }
-        to.flush().await?;
-    }
-}
-
-/// Writes all bytes. `status` learns of each piece when it is written, so that it is right whenever this is dropped.
-async fn write(
-    to: &mut (impl AsyncWrite + Unpin),
-    bytes: &mut impl Buf,
-    status: Option<&mut SessionStatus>,
-) -> std::io::Result<()> {
-    let Some(status) = status else { return to.write_all_buf(bytes).await };
-    while bytes.has_remaining() {
-        let written = to.write(bytes.chunk()).await?;
-        if written == 0 {
-            return Err(std::io::ErrorKind::WriteZero.into());
-        }
-        status.passed(&bytes.chunk()[..written]);
-        bytes.advance(written);
-    }
-    Ok(())
 }

@@ -34,8 +34,8 @@ const CLOSE: u8 = 255;
 
 /// Without a message for that long a session ends.
 const IDLE: Duration = Duration::from_mins(30);
-/// For the client to close after the server.
-const GOODBYE: Duration = Duration::from_secs(5);
+/// For the client to read the rest and to close after the server: a slow one is still at the output.
+const GOODBYE: Duration = Duration::from_mins(1);
 /// Largest message.
 const MOST: usize = 1 << 20;
 /// Pieces of a direction that wait.

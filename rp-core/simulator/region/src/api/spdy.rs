@@ -39,8 +39,8 @@ const QUEUE: usize = 16;
 const IDLE: Duration = Duration::from_mins(30);
 /// For the client to open the streams of a session.
 const OPENING: Duration = Duration::from_secs(30);
-/// For the client to close after the server.
-const GOODBYE: Duration = Duration::from_secs(5);
+/// For the client to read the rest and to close after the server: a slow one is still at the output.
+const GOODBYE: Duration = Duration::from_mins(1);
 
 const PROTOCOL: &str = "x-stream-protocol-version";
 
