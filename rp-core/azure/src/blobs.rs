@@ -59,6 +59,29 @@ impl BlobStore {
         self.ask(("put", "put blob"), Method::PUT, container, Some(name), vec![kind], body).await.map(|_| ())
     }
 
+    /// Writes a whole blob where there is none; `false`: there is one.
+    ///
+    /// # Errors
+    /// [`AzureError`]; code `ContainerNotFound` when the container is not there.
+    pub async fn create(
+        &self,
+        container: &str,
+        name: &str,
+        content: Bytes,
+        content_type: &'static str,
+    ) -> Result<bool, AzureError> {
+        let headers = vec![
+            (BLOB_TYPE, HeaderValue::from_static("BlockBlob")),
+            (http::header::IF_NONE_MATCH, HeaderValue::from_static("*")),
+        ];
+        let body = Some((HeaderValue::from_static(content_type), content));
+        let asked = self.ask(("put", "create blob"), Method::PUT, container, Some(name), headers, body).await;
+        match asked {
+            Err(error) if error.code == "BlobAlreadyExists" => Ok(false),
+            made => made.map(|_| true),
+        }
+    }
+
     /// A whole blob, up to 16 MiB; `None`: it is not there.
     ///
     /// # Errors
@@ -190,7 +213,12 @@ impl BlobStore {
         self.send((operation, shown), method, url, headers, body).await
     }
 
-    async fn send(
+    /// The account's blob endpoint.
+    pub(crate) const fn endpoint(&self) -> &Url {
+        &self.account
+    }
+
+    pub(crate) async fn send(
         &self,
         (operation, shown): (&'static str, &'static str),
         method: Method,

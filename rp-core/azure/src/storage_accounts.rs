@@ -11,9 +11,9 @@ use url::form_urlencoded;
 use crate::error::{AzureError, ErrorKind};
 use crate::resources::Resources;
 
-const API_VERSION: &str = "2021-09-01";
+pub(crate) const API_VERSION: &str = "2021-09-01";
 /// Version of the signature's form.
-const SIGNED: &str = "2021-12-02";
+pub(crate) const SIGNED: &str = "2021-12-02";
 
 /// What a shared access signature of an account allows; always the blob service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,7 +110,7 @@ const fn protocol(sas: &SasRequest) -> &'static str {
 }
 
 /// Whole seconds, as the service wants them.
-fn instant(at: Timestamp) -> String {
+pub(crate) fn instant(at: Timestamp) -> String {
     let text = at.to_string();
     match text.split_once('.') {
         Some((whole, _)) => format!("{whole}Z"),

@@ -1,4 +1,5 @@
-//! Authorities that the installer made, and what they sign again: its own certificates have names that we change.
+//! Authorities that the installer made, and what they sign: clients of the service, and a server's certificate whose names
+//! we change.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -8,7 +9,6 @@ use rcgen::{
     KeyPair, KeyUsagePurpose, SanType, SerialNumber,
 };
 use rp_base::{Random, Secret, Timestamp};
-use rp_node_config::names::DomainName;
 use x509_parser::extensions::ParsedExtension;
 use x509_parser::prelude::{FromDer as _, X509Certificate, X509Name};
 
@@ -39,6 +39,19 @@ pub struct KeyedCertificate {
 #[derive(Debug)]
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
+    /// Since when it may sign.
+    not_before: Timestamp,
+}
+
+/// A client that an authority signs.
+#[derive(Debug, Clone, Copy)]
+pub struct Client<'a> {
+    /// Common name: the user in the cluster.
+    pub user: &'a str,
+    /// The group in the cluster, if it is in one.
+    pub organisation: Option<&'a str>,
+    /// From now on.
+    pub validity: Duration,
 }
 
 impl Authority {
@@ -57,25 +70,70 @@ impl Authority {
         if let Some(id) = subject_key_id(&certificate) {
             params.key_identifier_method = KeyIdMethod::PreSpecified(id);
         }
-        Ok(Self { issuer: Issuer::new(params, key) })
+        let not_before = Timestamp::from_seconds(certificate.validity().not_before.timestamp());
+        Ok(Self { issuer: Issuer::new(params, key), not_before })
     }
 
-    /// The certificate of the server from which machines fetch their configuration: by the internal name of the API server
-    /// and by its address, for ten years (`contract/installer.md` §7 step 9).
+    /// The certificate of the server from which machines fetch their configuration: by `host`, the internal name of the API
+    /// server, and by its address, for ten years (`contract/installer.md` §7 step 9).
     ///
     /// # Errors
     /// It cannot be signed.
     pub fn machine_config_server(
         &self,
-        domain: &DomainName,
+        host: &str,
         address: Ipv4Addr,
         random: &dyn Random,
         now: Timestamp,
     ) -> Result<KeyedCertificate, AuthorityError> {
-        self.sign(&format!("api-int.{domain}"), address, random, now).map_err(AuthorityError::Signing)
+        self.server(host, address, random, now).map_err(AuthorityError::Signing)
+    }
+
+    /// A client's certificate, valid since the authority is (`contract/cluster.md` §12).
+    ///
+    /// # Errors
+    /// It cannot be signed.
+    pub fn client(
+        &self,
+        client: Client<'_>,
+        random: &dyn Random,
+        now: Timestamp,
+    ) -> Result<KeyedCertificate, AuthorityError> {
+        self.sign_client(client, random, now).map_err(AuthorityError::Signing)
+    }
+
+    fn sign_client(
+        &self,
+        client: Client<'_>,
+        random: &dyn Random,
+        now: Timestamp,
+    ) -> Result<KeyedCertificate, rcgen::Error> {
+        let mut params = CertificateParams::new(Vec::new())?;
+        params.distinguished_name = DistinguishedName::new();
+        if let Some(organisation) = client.organisation {
+            params.distinguished_name.push(DnType::OrganizationName, organisation);
+        }
+        params.distinguished_name.push(DnType::CommonName, client.user);
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        params.not_before = self.not_before.to_datetime();
+        params.not_after = (now + client.validity).to_datetime();
+        self.sign(params, random)
     }
 
     fn sign(
+        &self,
+        mut params: CertificateParams,
+        random: &dyn Random,
+    ) -> Result<KeyedCertificate, rcgen::Error> {
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
+        params.serial_number = Some(serial_number(random));
+        params.use_authority_key_identifier_extension = true;
+        let key = KeyPair::generate()?;
+        let certificate = params.signed_by(&key, &self.issuer)?.pem();
+        Ok(KeyedCertificate { certificate, key: Secret::new(key.serialize_pem()) })
+    }
+
+    fn server(
         &self,
         host: &str,
         address: Ipv4Addr,
@@ -89,15 +147,10 @@ impl Authority {
         params.distinguished_name = DistinguishedName::new();
         params.distinguished_name.push(DnType::CommonName, "system:machine-config-server");
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        params.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
-        params.serial_number = Some(serial_number(random));
-        params.use_authority_key_identifier_extension = true;
         // Before the clock of any machine that is behind ours.
         params.not_before = (now - DAY).to_datetime();
         params.not_after = (now + TEN_YEARS).to_datetime();
-        let key = KeyPair::generate()?;
-        let certificate = params.signed_by(&key, &self.issuer)?.pem();
-        Ok(KeyedCertificate { certificate, key: Secret::new(key.serialize_pem()) })
+        self.sign(params, random)
     }
 }
 

@@ -20,24 +20,40 @@ use crate::transform::{BootstrapLogging, TransformError};
 
 pub use local::LocalProcess;
 
-/// What the installer signs in to Azure with.
+/// What the installer signs in to Azure with (`contract/installer.md` §5, `credentialsMode`).
 #[derive(Debug, Clone)]
 pub struct AzureCredentials {
     pub tenant: String,
     pub subscription: String,
     pub client_id: String,
-    pub client_secret: Secret<String>,
+    pub proof: Proof,
 }
 
+/// How an application proves who it is.
+#[derive(Debug, Clone)]
+pub enum Proof {
+    /// The secret of the cluster's service principal.
+    Secret(Secret<String>),
+    /// The first-party application's certificate and key, PEM in one text: clusters with workload identities have no
+    /// service principal.
+    Certificate(Secret<String>),
+}
+
+/// The file of a certificate, beside that of the credentials.
+const CERTIFICATE: &str = "first-party.pem";
+
 impl AzureCredentials {
-    /// `osServicePrincipal.json`.
-    fn file(&self) -> Secret<String> {
-        let file = json!({
+    /// `osServicePrincipal.json` of an installer whose home that folder is.
+    fn file(&self, home: &std::path::Path) -> Secret<String> {
+        let mut file = json!({
             "tenantId": self.tenant,
             "subscriptionId": self.subscription,
             "clientId": self.client_id,
-            "clientSecret": self.client_secret.expose(),
         });
+        match &self.proof {
+            Proof::Secret(secret) => file["clientSecret"] = json!(secret.expose()),
+            Proof::Certificate(_) => file["clientCertificate"] = json!(home.join(CERTIFICATE)),
+        }
         Secret::new(file.to_string())
     }
 }

@@ -80,6 +80,18 @@ impl InstallerState {
         }
     }
 
+    /// The Ignition config that masters begin with, as the installer made it: it points at the server of their
+    /// configuration by the internal name.
+    ///
+    /// # Errors
+    /// The entry is missing or has another form.
+    pub fn master_ignition(&self) -> Result<Secret<Vec<u8>>, StateError> {
+        const NAME: &str = "*machine.Master";
+        let entry: Value = self.entry(NAME)?;
+        let data = entry.pointer("/File/Data").and_then(Value::as_str).ok_or(StateError::Form(NAME))?;
+        STANDARD.decode(data).map(Secret::new).map_err(|_| StateError::Form(NAME))
+    }
+
     /// What signs clients of the API server.
     ///
     /// # Errors

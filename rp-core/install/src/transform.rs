@@ -9,7 +9,9 @@ pub use bootstrap::{BootstrapAdditions, bootstrap};
 pub use logging::BootstrapLogging;
 pub use pointer::pointer;
 
-use rp_node_config::ignition::IgnitionError;
+use std::net::Ipv4Addr;
+
+use rp_node_config::ignition::{Config, IgnitionError};
 
 use crate::authority::AuthorityError;
 
@@ -26,4 +28,12 @@ pub enum TransformError {
     Form { path: String },
     #[error("the Ignition config of {role} names no place where the rest of it is")]
     NoPointer { role: &'static str },
+}
+
+/// What a master's machine is given: the installer's pointer config of masters, with the address in the place of the name.
+///
+/// # Errors
+/// It is no pointer config.
+pub fn master_pointer(ignition: &[u8], address: Ipv4Addr) -> Result<Vec<u8>, TransformError> {
+    Ok(pointer(Config::parse(ignition)?, "master", address)?.to_bytes())
 }

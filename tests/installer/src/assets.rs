@@ -1,6 +1,8 @@
 //! Assets of the shapes that the installer writes, with real keys.
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use base64::Engine as _;
@@ -8,17 +10,29 @@ use base64::engine::general_purpose::STANDARD;
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, DnValue, IsCa, KeyPair, KeyUsagePurpose,
 };
-use rp_base::Secret;
-use rp_install::authority::KeyedCertificate;
+use rp_base::{Clock as _, Secret, SystemClock, SystemRandom};
+use rp_install::authority::{Authority, Client, KeyedCertificate};
 use serde_json::{Value, json};
 
+/// Entries of the state: who signs clients of the API server, the administrator's kubeconfig, and the certificate that the
+/// server shows inside the network.
+const SIGNER: &str = "*tls.AdminKubeConfigSignerCertKey";
+const ADMIN: &str = "*kubeconfig.AdminInternalClient";
+const API_SERVER: &str = "*tls.KubeAPIServerInternalLBServerCertKey";
+/// How many files of `bootstrap.ign` are no concern of ours; they are the first.
+pub const UNTOUCHED: usize = 5;
 const SERVER_SECRET: &str = "manifests/machine-config-server-tls-secret.yaml";
 
-/// An authority as the installer makes one: its name has an organisational unit, in printable strings.
+/// The root authority as the installer makes one.
 pub fn authority(key: &KeyPair) -> KeyedCertificate {
+    named_authority("root-ca", key)
+}
+
+/// An authority as the installer makes one: its name has an organisational unit, in printable strings.
+fn named_authority(name: &str, key: &KeyPair) -> KeyedCertificate {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.distinguished_name = DistinguishedName::new();
-    for (kind, value) in [(DnType::OrganizationalUnitName, "openshift"), (DnType::CommonName, "root-ca")] {
+    for (kind, value) in [(DnType::OrganizationalUnitName, "openshift"), (DnType::CommonName, name)] {
         params.distinguished_name.push(kind, DnValue::PrintableString(value.try_into().unwrap()));
     }
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -69,20 +83,25 @@ pub fn manifests(root: &KeyedCertificate, domain: &str) -> BTreeMap<String, Stri
     all
 }
 
-/// `bootstrap.ign` with these files, the server's certificate of the state, and a unit and a file that are no concern of ours.
+/// `bootstrap.ign` with these files, the servers' certificates of the state, what the API server accepts as authority of
+/// clients, and a unit and a file that are no concern of ours.
 ///
 /// # Errors
 /// The state has no authority.
 pub fn bootstrap(files: &BTreeMap<String, String>, state: &Value) -> Result<Value> {
-    let root = &state["*tls.RootCA"];
-    let raw = |member: &str| -> Result<String> {
-        let text = root[member].as_str().context("the state has no authority")?;
+    let raw = |entry: &str, member: &str| -> Result<String> {
+        let text = state[entry][member].as_str().context("the state has no authority")?;
         Ok(String::from_utf8(STANDARD.decode(text)?)?)
     };
+    let tls = |name: &str, text: &str| file(&format!("/opt/openshift/tls/{name}"), text);
     let mut all = vec![
         file("/etc/motd", "bootstrap\n"),
-        file("/opt/openshift/tls/machine-config-server.crt", &raw("CertRaw")?),
-        file("/opt/openshift/tls/machine-config-server.key", &raw("KeyRaw")?),
+        file("/opt/openshift/auth/kubeconfig", &state[ADMIN]["Config"].to_string()),
+        tls("admin-kubeconfig-ca-bundle.crt", &raw(SIGNER, "CertRaw")?),
+        tls("kube-apiserver-internal-lb-server.crt", &raw(API_SERVER, "CertRaw")?),
+        tls("kube-apiserver-internal-lb-server.key", &raw(API_SERVER, "KeyRaw")?),
+        tls("machine-config-server.crt", &raw("*tls.RootCA", "CertRaw")?),
+        tls("machine-config-server.key", &raw("*tls.RootCA", "KeyRaw")?),
     ];
     all.extend(files.iter().map(|(path, text)| file(path, text)));
     Ok(json!({
@@ -101,22 +120,59 @@ fn file(path: &str, text: &str) -> Value {
     })
 }
 
-/// `.openshift_install_state.json` with the entries that are read, and one that is not.
+/// `.openshift_install_state.json` with the entries that are read, and some that are not.
 pub fn state(root: &KeyedCertificate, domain: &str, config: &Value) -> Value {
-    let pair = json!({
-        "CertRaw": STANDARD.encode(&root.certificate), "KeyRaw": STANDARD.encode(root.key.expose()),
-        "FileList": null,
-    });
-    let server = format!("https://api-int.{domain}:6443");
+    let now = SystemClock.now();
+    let new = |name: &str| named_authority(name, &KeyPair::generate().unwrap());
+    let (signer, servers) = (new("admin-kubeconfig-signer"), new("kube-apiserver-lb-signer"));
+    let api = Authority::read("servers", &servers).unwrap();
+    let host = format!("api-int.{domain}");
+    let api = api.machine_config_server(&host, Ipv4Addr::LOCALHOST, &SystemRandom, now).unwrap();
+    let client = Client {
+        user: "system:admin",
+        organisation: Some("system:masters"),
+        validity: Duration::from_hours(87600),
+    };
+    let admin = Authority::read("signer", &signer).unwrap().client(client, &SystemRandom, now).unwrap();
     json!({
-        "*tls.RootCA": pair,
-        "*tls.AdminKubeConfigSignerCertKey": pair,
-        "*kubeconfig.AdminInternalClient": {
-            "Config": { "clusters": [{ "name": domain, "cluster": { "server": server } }] },
+        "*tls.RootCA": pair(root),
+        SIGNER: pair(&signer),
+        API_SERVER: pair(&api),
+        ADMIN: {
+            "Config": kubeconfig(domain, &servers.certificate, &admin),
             "File": { "Filename": "auth/kubeconfig", "Data": "AAAA" },
+        },
+        "*machine.Master": {
+            "Config": pointer("master", domain),
+            "File": { "Filename": "master.ign", "Data": STANDARD.encode(pointer("master", domain).to_string()) },
         },
         "*password.KubeadminPassword": { "Password": "abcde-fghij-klmno-pqrst", "PasswordHash": "AAAA" },
         "*installconfig.InstallConfig": { "config": config },
         "*installconfig.ClusterID": { "UUID": "u", "InfraID": "i", "Domain": domain },
+    })
+}
+
+/// The administrator's, as the installer writes it.
+fn kubeconfig(domain: &str, authority: &str, admin: &KeyedCertificate) -> Value {
+    let name = domain.split('.').next().unwrap_or_default();
+    json!({
+        "clusters": [{ "name": name, "cluster": {
+            "server": format!("https://api-int.{domain}:6443"),
+            "certificate-authority-data": STANDARD.encode(authority),
+        } }],
+        "users": [{ "name": "admin", "user": {
+            "client-certificate-data": STANDARD.encode(&admin.certificate),
+            "client-key-data": STANDARD.encode(admin.key.expose()),
+        } }],
+        "contexts": [{ "name": "admin", "context": { "cluster": name, "user": "admin" } }],
+        "current-context": "admin",
+        "preferences": {},
+    })
+}
+
+fn pair(of: &KeyedCertificate) -> Value {
+    json!({
+        "CertRaw": STANDARD.encode(&of.certificate), "KeyRaw": STANDARD.encode(of.key.expose()),
+        "FileList": null,
     })
 }

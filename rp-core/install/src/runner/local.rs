@@ -5,6 +5,8 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use rp_base::{Secret, SharedClock, SharedRandom};
 use rp_node_config::ignition::Config;
 use serde_json::Value;
@@ -13,7 +15,7 @@ use tokio::process::Command;
 use tokio::task::JoinHandle;
 
 use super::folder::{Attempt, RunFolder, Stage, failed, read};
-use super::{Assets, InstallOrder, InstallRunner, RunError, output};
+use super::{Assets, CERTIFICATE, InstallOrder, InstallRunner, Proof, RunError, output};
 use crate::authority::Authority;
 use crate::state::InstallerState;
 use crate::transform::{BootstrapAdditions, bootstrap, pointer};
@@ -167,11 +169,11 @@ impl LocalProcess {
     /// One command of the installer, in the folder of an attempt.
     async fn run(&self, create: Create, attempt: &Attempt, order: &InstallOrder) -> Result<(), RunError> {
         let home = attempt.path.join("home");
-        attempt.write(
-            "home/osServicePrincipal.json",
-            order.credentials.file().expose().as_bytes(),
-            &*self.random,
-        )?;
+        let credentials = order.credentials.file(&home);
+        attempt.write("home/osServicePrincipal.json", credentials.expose().as_bytes(), &*self.random)?;
+        if let Proof::Certificate(pem) = &order.credentials.proof {
+            attempt.write(&format!("home/{CERTIFICATE}"), pem.expose().as_bytes(), &*self.random)?;
+        }
         let (status, output) = self.process(create, attempt, order, &home).await?;
         // Credentials are there while the installer runs and no longer.
         std::fs::remove_dir_all(&home).map_err(failed("remove the credentials"))?;
@@ -263,10 +265,15 @@ async fn told(streams: [JoinHandle<Vec<u8>>; 2], secrets: &[Secret<String>]) -> 
 /// What may stand in the installer's output and is none of its reader's business.
 fn secrets(order: &InstallOrder) -> Vec<Secret<String>> {
     let pull_secret = &order.facts.pull_secret;
-    let passwords = pull_secret.registries().filter_map(|registry| pull_secret.get(registry));
-    let mut all: Vec<_> = passwords.map(|credentials| credentials.password).collect();
+    let mut all = Vec::new();
+    for credentials in pull_secret.registries().filter_map(|registry| pull_secret.get(registry)) {
+        let pair = format!("{}:{}", credentials.user, credentials.password.expose());
+        all.push(Secret::new(STANDARD.encode(pair)));
+        all.push(credentials.password);
+    }
     all.push(pull_secret.to_json());
-    all.push(order.credentials.client_secret.clone());
+    let (Proof::Secret(proof) | Proof::Certificate(proof)) = &order.credentials.proof;
+    all.push(proof.clone());
     all
 }
 

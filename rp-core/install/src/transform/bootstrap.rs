@@ -57,7 +57,8 @@ pub fn bootstrap(
     if !has_address(&config, facts)? {
         let BootstrapAdditions { root, random, now, .. } = additions;
         let names = &facts.names;
-        let pair = root.machine_config_server(&names.domain, names.api_int, *random, *now)?;
+        let pair =
+            root.machine_config_server(&format!("api-int.{}", names.domain), names.api_int, *random, *now)?;
         replace_server_certificate(&mut config, &pair)?;
     }
     Ok(config)

@@ -2,6 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use aws_lc_rs::hmac;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use hyper::header::HeaderMap;
 use hyper::{Method, StatusCode};
@@ -13,6 +16,9 @@ use super::world::World;
 /// Largest blob, and bytes in all.
 pub(super) const MOST_BLOB: usize = 32 * 1024 * 1024;
 const MOST: usize = 512 * 1024 * 1024;
+
+/// The one identity that has keys here.
+const DELEGATE: &str = "00000000-0000-4000-8000-0000000000d1";
 
 /// By container, then by name.
 type Containers = BTreeMap<String, BTreeMap<String, (String, Bytes)>>;
@@ -103,10 +109,16 @@ pub(super) fn answer(
     let (account, container, name) = (next().to_ascii_lowercase(), next(), next());
     let pairs: HashMap<String, String> = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
     let whole = pairs.get("restype").is_some_and(|of| of == "container");
+    if token && pairs.get("comp").is_some_and(|of| of == "userdelegationkey") {
+        return delegation_key(world, method, &account, &body);
+    }
     // What lies in `$web` everybody may read.
     let open = container == "$web" && matches!(*method, Method::GET | Method::HEAD);
     if !(token || open)
-        && let Err(refused) = signed(world, method, &account, whole, &pairs)
+        && let Err(refused) = match pairs.get("sr").map(String::as_str) {
+            Some("b") => blob_signed(world, method, &format!("/blob/{account}/{container}/{name}"), &pairs),
+            _ => signed(world, method, &account, whole, &pairs),
+        }
     {
         return refused;
     }
@@ -119,6 +131,11 @@ pub(super) fn answer(
             ArmResponse::empty(StatusCode::ACCEPTED)
         }
         (&Method::DELETE, true) => refused(StatusCode::NOT_FOUND, "ContainerNotFound"),
+        (&Method::PUT, false)
+            if headers.contains_key("if-none-match") && blobs.get(&account, &container, &name).is_some() =>
+        {
+            refused(StatusCode::CONFLICT, "BlobAlreadyExists")
+        }
         (&Method::PUT, false) => {
             let kind = headers.get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or_default();
             match blobs.put(&account, &container, &name, kind.to_owned(), body) {
@@ -166,4 +183,64 @@ fn signed(
     } else {
         no("AuthorizationResourceTypeMismatch")
     }
+}
+
+/// The key by which an identity signs for itself, for any time: the stand-in derives it anew.
+fn delegation_key(world: &World, method: &Method, account: &str, body: &Bytes) -> ArmResponse {
+    let text = String::from_utf8_lossy(body);
+    let of = |name: &str| {
+        let (_, rest) = text.split_once(&format!("<{name}>"))?;
+        Some(rest.split_once('<')?.0.to_owned())
+    };
+    let (Some(start), Some(expiry)) = (of("Start"), of("Expiry")) else {
+        return refused(StatusCode::BAD_REQUEST, "InvalidXmlDocument");
+    };
+    if *method != Method::POST {
+        return refused(StatusCode::METHOD_NOT_ALLOWED, "UnsupportedHttpVerb");
+    }
+    let value = STANDARD.encode(world.delegation_key(account, &start, &expiry));
+    let body = format!(
+        "<?xml version=\"1.0\" encoding=\"utf-8\"?><UserDelegationKey><SignedOid>{DELEGATE}</SignedOid><SignedTid>{DELEGATE}</SignedTid><SignedStart>{start}</SignedStart><SignedExpiry>{expiry}</SignedExpiry><SignedService>b</SignedService><SignedVersion>2021-12-02</SignedVersion><Value>{value}</Value></UserDelegationKey>"
+    );
+    ArmResponse::bytes(StatusCode::OK, "application/xml", Bytes::from(body))
+}
+
+/// The signature is of this one blob, which may be read: by the account's key, or by a key of an identity.
+fn blob_signed(
+    world: &World,
+    method: &Method,
+    resource: &str,
+    pairs: &HashMap<String, String>,
+) -> Result<(), ArmResponse> {
+    let of = |name: &str| pairs.get(name).map_or("", String::as_str);
+    let made = match of("skoid") {
+        "" => world.blob_signature(resource, of("sp"), of("se")),
+        _ => {
+            let account = resource.split('/').nth(2).unwrap_or_default();
+            // Permission, times, resource, the key's members, three that name nobody, no address, protocol, version, kind,
+            // and seven that change nothing of the answer.
+            let signed = format!(
+                "{}\n{}\n{}\n{resource}\n{}\n{}\n{}\n{}\n{}\n{}\n\n\n\n\n{}\n{}\nb\n\n\n\n\n\n\n",
+                of("sp"),
+                of("st"),
+                of("se"),
+                of("skoid"),
+                of("sktid"),
+                of("skt"),
+                of("ske"),
+                of("sks"),
+                of("skv"),
+                of("spr"),
+                of("sv")
+            );
+            let key = world.delegation_key(account, of("skt"), of("ske"));
+            STANDARD.encode(hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &key), signed.as_bytes()))
+        }
+    };
+    let until = Timestamp::parse(of("se")).ok();
+    if of("sig").is_empty() || made != of("sig") || until.is_none_or(|until| until <= world.clock.now()) {
+        return Err(refused(StatusCode::FORBIDDEN, "AuthenticationFailed"));
+    }
+    let reads = matches!(*method, Method::GET | Method::HEAD) && of("sp").contains('r');
+    if reads { Ok(()) } else { Err(refused(StatusCode::FORBIDDEN, "AuthorizationPermissionMismatch")) }
 }

@@ -155,6 +155,13 @@ impl ArmControl {
         self.0.world.tree.keys(&scope.to_ascii_lowercase())
     }
 
+    /// What a machine was given at its first start, base64; `None`: it was not made here, or was given nothing.
+    pub fn custom_data(&self, machine: &str) -> Option<String> {
+        let key = machine.to_ascii_lowercase();
+        let there = self.get(machine).is_some();
+        self.0.world.custom_data.lock().get(&key).filter(|_| there).cloned()
+    }
+
     /// A blob; `None`: it does not exist.
     pub fn blob(&self, account: &str, container: &str, name: &str) -> Option<Bytes> {
         let blobs = self.0.world.blobs.lock();

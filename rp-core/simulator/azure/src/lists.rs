@@ -13,7 +13,7 @@ use super::id::{Id, group_of, subscription_of};
 use super::kinds;
 use super::machines::{self, MACHINE, cores};
 use super::operations::OperationOutcome;
-use super::response::ArmResponse;
+use super::response::{ArmResponse, failure};
 use super::routes::{ArmRequest, not_allowed};
 use super::world::World;
 
@@ -152,6 +152,11 @@ impl World {
             }
             (_, "listkeys") => ArmResponse::ok(self.account_keys(id.name())),
             (_, "listaccountsas") => ArmResponse::ok(self.account_sas(id.name(), &asked.body()?)),
+            (_, "listservicesas") if body["properties"]["allowSharedKeyAccess"] == json!(false) => {
+                let message = "Key based authentication is not permitted on this storage account.";
+                return Err(failure(StatusCode::FORBIDDEN, "KeyBasedAuthenticationNotPermitted", message));
+            }
+            (_, "listservicesas") => ArmResponse::ok(self.service_sas(&asked.body()?)),
             (_, "generatecredentials") => {
                 let asked = asked.body()?;
                 let token =

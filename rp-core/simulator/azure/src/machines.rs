@@ -20,6 +20,7 @@ pub(super) fn prepare(
     if id.kind != MACHINE {
         return Ok(());
     }
+    custom_data(world, id, body, old)?;
     let of = &mut body["properties"];
     let size = of["hardwareProfile"]["vmSize"].as_str().unwrap_or_default().to_owned();
     if old.is_none() {
@@ -42,6 +43,18 @@ pub(super) fn prepare(
         Some(view) if !view.is_null() => view,
         _ => json!({"computerName": name, "statuses": statuses(world, "running")}),
     };
+    Ok(())
+}
+
+/// What the machine is given at its first start, which cannot change while it is there.
+fn custom_data(world: &World, id: &Id, body: &Value, old: Option<&Value>) -> Result<(), ArmResponse> {
+    let Some(data) = body["properties"]["osProfile"]["customData"].as_str() else { return Ok(()) };
+    let mut all = world.custom_data.lock();
+    if old.is_some() && all.get(&id.key).is_some_and(|known| known != data) {
+        let message = "Changing property 'osProfile.customData' is not allowed.";
+        return Err(failure(StatusCode::CONFLICT, "PropertyChangeNotAllowed", message));
+    }
+    all.insert(id.key.clone(), data.to_owned());
     Ok(())
 }
 

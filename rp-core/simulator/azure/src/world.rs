@@ -1,5 +1,6 @@
 //! Writing and deleting resources, for all callers.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use hyper::{Method, StatusCode};
@@ -30,6 +31,8 @@ pub(super) struct World {
     pub(super) script: Mutex<Script>,
     pub(super) blobs: Mutex<Blobs>,
     pub(super) vaults: Mutex<Vaults>,
+    /// What machines were given at their first start, base64, by key.
+    pub(super) custom_data: Mutex<BTreeMap<String, String>>,
     pub(super) clock: SharedClock,
     pub(super) random: SharedRandom,
     next: AtomicU32,
@@ -61,6 +64,7 @@ impl World {
             script: Mutex::default(),
             blobs: Mutex::new(blobs),
             vaults: Mutex::default(),
+            custom_data: Mutex::default(),
             clock,
             random,
             next: AtomicU32::new(first),
@@ -208,6 +212,29 @@ impl World {
             .extend_pairs([("se", &until), ("spr", &"https".to_owned()), ("sig", &signature)])
             .finish();
         json!({ "accountSasToken": query })
+    }
+
+    /// A signature of one blob, good for it here; only for accounts that allow their keys.
+    pub(super) fn service_sas(&self, asked: &Value) -> Value {
+        let text = |name: &str| asked[name].as_str().unwrap_or_default().to_owned();
+        let (permissions, until) = (text("signedPermission"), text("signedExpiry"));
+        let signature = self.blob_signature(&text("canonicalizedResource"), &permissions, &until);
+        let query = url::form_urlencoded::Serializer::new(String::new())
+            .extend_pairs([("sv", "2021-12-02"), ("sr", "b"), ("sp", &permissions), ("se", &until)])
+            .extend_pairs([("spr", &text("signedProtocol")), ("sig", &signature)])
+            .finish();
+        json!({ "serviceSasToken": query })
+    }
+
+    /// Input of the signature of a blob.
+    pub(super) fn blob_signature(&self, resource: &str, permissions: &str, until: &str) -> String {
+        let signed = format!("blob signature\n{}\n{resource}\n{permissions}\n{until}", self.url);
+        sha256(signed.as_bytes()).to_string()
+    }
+
+    /// The key of the identity that signs for itself.
+    pub(super) fn delegation_key(&self, account: &str, start: &str, expiry: &str) -> [u8; 32] {
+        sha256(format!("delegation\n{}\n{account}\n{start}\n{expiry}", self.url).as_bytes()).0
     }
 
     /// Input of the signature: outsiders do not know the address and this word.

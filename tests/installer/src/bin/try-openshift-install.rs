@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use rp_base::{Secret, SystemClock, SystemRandom};
-use rp_install::runner::{AzureCredentials, InstallOrder, InstallRunner as _, LocalProcess};
+use rp_install::runner::{AzureCredentials, InstallOrder, InstallRunner as _, LocalProcess, Proof};
 use rp_node_config::ignition::Config;
 use serde_json::Value;
 use tests_installer::inputs;
@@ -30,7 +30,7 @@ async fn main() -> Result<()> {
             tenant: text("tenantId"),
             subscription: text("subscriptionId"),
             client_id: text("clientId"),
-            client_secret: Secret::new(text("clientSecret")),
+            proof: Proof::Secret(Secret::new(text("clientSecret"))),
         },
         custom_manifests: Vec::new(),
         bound_signing_key: None,
@@ -52,6 +52,7 @@ async fn main() -> Result<()> {
     let network = assets.state.network_type()?;
     assets.state.admin_kubeconfig_signer()?;
     assets.state.kubeadmin_password()?;
+    assets.state.master_ignition()?;
     let mut out = std::io::stdout().lock();
     std::io::Write::write_all(
         &mut out,

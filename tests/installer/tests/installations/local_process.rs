@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rp_base::{Secret, SystemClock, SystemRandom};
 use rp_install::runner::{
-    Assets, AzureCredentials, InstallOrder, InstallRunner as _, LocalProcess, RunError,
+    Assets, AzureCredentials, InstallOrder, InstallRunner as _, LocalProcess, Proof, RunError,
 };
 use rp_node_config::ignition::Config;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ const ID: &str = "dddddddd-dddd-4ddd-8ddd-dddddddddddd";
 
 fn runner(root: &Path, fault: &str) -> LocalProcess {
     let binary = PathBuf::from(env!("CARGO_BIN_EXE_openshift-install-stand-in"));
-    let deadline = if fault.ends_with("hang") { Duration::from_millis(500) } else { Duration::from_secs(60) };
+    let deadline = if fault.ends_with("hang") { Duration::from_secs(5) } else { Duration::from_secs(60) };
     LocalProcess::new(binary, root.to_owned(), deadline, Arc::new(SystemClock), Arc::new(SystemRandom))
         .with_environment(vec![
             ("STAND_IN_FAULT".to_owned(), fault.to_owned()),
@@ -33,7 +33,7 @@ fn order(id: &str, secret: &str) -> InstallOrder {
             tenant: "t".to_owned(),
             subscription: "s".to_owned(),
             client_id: "c".to_owned(),
-            client_secret: Secret::new(secret.to_owned()),
+            proof: Proof::Secret(Secret::new(secret.to_owned())),
         },
         custom_manifests: vec![(
             "custom.yaml".to_owned(),
@@ -113,11 +113,11 @@ async fn a_fault_is_told_and_the_next_run_goes_on() {
         ("manifests:half", "the state of the installer is no JSON object"),
         ("manifests:dies", "ended `create manifests` with signal: 6"),
         ("manifests:garbage", "ended `create manifests` with exit status: 7"),
-        ("manifests:hang", "did not end `create manifests` within 0 s"),
+        ("manifests:hang", "did not end `create manifests` within 5 s"),
         ("ignition-configs:nothing", "ended `create ignition-configs` well and made no assets/bootstrap.ign"),
         ("ignition-configs:half", "the Ignition config is no JSON of its form"),
         ("ignition-configs:dies", "ended `create ignition-configs` with signal: 6"),
-        ("ignition-configs:hang", "did not end `create ignition-configs` within 0 s"),
+        ("ignition-configs:hang", "did not end `create ignition-configs` within 5 s"),
     ] {
         let root = tempfile::tempdir().unwrap();
         let order = order(ID, "client-secret");

@@ -12,7 +12,9 @@ use rcgen::KeyPair;
 use rp_base::{Secret, SystemRandom, Timestamp};
 use rp_install::authority::{Authority, AuthorityError, KeyedCertificate};
 use rp_install::state::{InstallerState, StateError};
-use rp_install::transform::{BootstrapAdditions, BootstrapLogging, TransformError, bootstrap};
+use rp_install::transform::{
+    BootstrapAdditions, BootstrapLogging, TransformError, bootstrap, master_pointer,
+};
 use rp_node_config::ignition::Config;
 use serde_json::{Value, json};
 use x509_parser::prelude::{FromDer as _, X509Certificate};
@@ -161,13 +163,13 @@ fn assets_of_another_form_are_refused_without_showing_them() {
     let root = assets::authority(&KeyPair::generate().unwrap());
     let whole = bootstrap_of(&root);
     let files = whole["storage"]["files"].as_array().unwrap().len();
-    for missing in 1..files {
+    for missing in assets::UNTOUCHED..files {
         let mut part = whole.clone();
         part["storage"]["files"].as_array_mut().unwrap().remove(missing);
         let error = changed(&root, read(&part)).unwrap_err();
         assert!(matches!(error, TransformError::Missing { .. }), "{error}");
     }
-    for wrong in 1..files {
+    for wrong in assets::UNTOUCHED..files {
         let mut part = whole.clone();
         part["storage"]["files"][wrong]["contents"]["source"] = "data:,SECRET:%20[".into();
         // The key is written and never read.
@@ -191,9 +193,17 @@ fn the_state_has_what_the_service_needs() {
     assert_eq!(state.network_type().unwrap(), "OVNKubernetes");
     let kubeconfig: Value = serde_json::from_str(state.admin_kubeconfig().unwrap().expose()).unwrap();
     assert_eq!(kubeconfig, stored["*kubeconfig.AdminInternalClient"]["Config"]);
-    let signer = state.admin_kubeconfig_signer().unwrap();
-    assert_eq!((&signer.certificate, signer.key.expose()), (&root.certificate, root.key.expose()));
-    Authority::read("root", &state.root().unwrap()).unwrap();
+    let found = state.root().unwrap();
+    assert_eq!((&found.certificate, found.key.expose()), (&root.certificate, root.key.expose()));
+    for authority in [state.root(), state.admin_kubeconfig_signer()] {
+        Authority::read("an authority", &authority.unwrap()).unwrap();
+    }
+    let master: Value = serde_json::from_slice(state.master_ignition().unwrap().expose()).unwrap();
+    assert_eq!(master, assets::pointer("master", DOMAIN));
+    let given =
+        master_pointer(state.master_ignition().unwrap().expose(), Ipv4Addr::new(10, 0, 0, 5)).unwrap();
+    let given: Value = serde_json::from_slice(&given).unwrap();
+    assert_eq!(given["ignition"]["config"]["merge"][0]["source"], "https://10.0.0.5:22623/config/master");
     let again: Value = serde_json::from_slice(state.to_json().expose()).unwrap();
     assert_eq!(again, stored);
     assert!(!format!("{state:?}").contains("abcde"));
@@ -221,10 +231,10 @@ fn a_state_that_is_missing_something_names_it() {
 #[test]
 fn the_address_is_a_name_and_an_address() {
     let root = Authority::read("root", &assets::authority(&KeyPair::generate().unwrap())).unwrap();
-    let domain = rp_node_config::names::DomainName::parse("c.example").unwrap();
+    let host = "api-int.c.example";
     let now = Timestamp::from_seconds(1_790_000_000);
-    let one = root.machine_config_server(&domain, Ipv4Addr::new(10, 0, 0, 5), &SystemRandom, now).unwrap();
-    let two = root.machine_config_server(&domain, Ipv4Addr::new(10, 0, 0, 5), &SystemRandom, now).unwrap();
+    let one = root.machine_config_server(host, Ipv4Addr::new(10, 0, 0, 5), &SystemRandom, now).unwrap();
+    let two = root.machine_config_server(host, Ipv4Addr::new(10, 0, 0, 5), &SystemRandom, now).unwrap();
     assert_ne!(one.certificate, two.certificate);
     assert!(!format!("{one:?}").contains("PRIVATE KEY"));
 }

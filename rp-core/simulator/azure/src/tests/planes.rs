@@ -31,6 +31,39 @@ async fn blobs_are_read_and_written_by_signature_and_by_token() {
     assert_eq!(send(Method::GET, url("c/dir/b"), true, "").await.0, 404);
 }
 
+#[tokio::test]
+async fn a_signature_of_one_blob_reads_that_blob_and_no_other() {
+    let (client, token, group) = with_group().await;
+    let account = format!("{group}/providers/Microsoft.Storage/storageAccounts/acc");
+    assert!(client.arm.put(&account, json!({"location": "eastus"})));
+    let until = SystemClock.now_plus_hour().to_string();
+    let asked = json!({"canonicalizedResource": "/blob/acc/c/b", "signedResource": "b", "signedPermission": "r",
+        "signedProtocol": "https", "signedExpiry": until});
+    let path = format!("{account}/ListServiceSas?api-version=2021-09-01");
+    let (_, sas) = client.ask(Method::POST, &path, &token, Some(asked.clone())).await;
+    let sas = sas["serviceSasToken"].as_str().unwrap().to_owned();
+    let send = |method: Method, rest: String, bearer: bool| {
+        let request = client.http.request(method, client.url(&format!("/blob/acc/{rest}"))).body("x");
+        let request = if bearer { request.bearer_auth(&token) } else { request };
+        async move { request.send().await.unwrap().status().as_u16() }
+    };
+    assert_eq!(send(Method::PUT, "c?restype=container".to_owned(), true).await, 201);
+    for name in ["b", "other"] {
+        assert_eq!(send(Method::PUT, format!("c/{name}"), true).await, 201);
+    }
+    assert_eq!(send(Method::GET, format!("c/b?{sas}"), false).await, 200);
+    assert_eq!(send(Method::GET, format!("c/other?{sas}"), false).await, 403);
+    assert_eq!(send(Method::PUT, format!("c/b?{sas}"), false).await, 403);
+    // An account that allows no keys gives no such signature.
+    assert!(
+        client
+            .arm
+            .put(&account, json!({"location": "eastus", "properties": {"allowSharedKeyAccess": false}}))
+    );
+    let (status, refused) = client.ask(Method::POST, &path, &token, Some(asked)).await;
+    assert_eq!((status, code(&refused)), (403, "KeyBasedAuthenticationNotPermitted"));
+}
+
 trait HourLater {
     fn now_plus_hour(&self) -> rp_base::Timestamp;
 }
