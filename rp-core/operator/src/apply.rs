@@ -8,6 +8,7 @@ use rp_operator_api::Cluster;
 use rp_operator_api::cluster::{API_VERSION, KIND};
 use serde_json::{Value, json};
 
+pub(crate) use fields::covers;
 pub use prepare::prepare;
 
 use crate::api::{Api, ApiError};

@@ -11,6 +11,7 @@ use rp_operator_api::{Cluster, Condition, Flag, Flags};
 
 use crate::api::{Api, ApiError};
 use crate::apply::Owner;
+use crate::azure::AzureAccess;
 use crate::kinds::Kind;
 use crate::metrics::OperatorMetrics;
 use crate::status::StatusWriter;
@@ -92,17 +93,29 @@ pub struct Watched {
     pub key: Key,
     /// Only objects whose controller owner is the `Cluster`.
     pub owned: bool,
+    /// Only objects whose names begin and end so.
+    pub names: (&'static str, &'static str),
 }
 
 impl Watched {
     /// Objects of a kind, with one key for all.
     pub const fn new(kind: &'static Kind, scope: Scope, changes: Changes) -> Self {
-        Self { kind, scope, changes, key: Key::One, owned: false }
+        Self { kind, scope, changes, key: Key::One, owned: false, names: ("", "") }
     }
 
     /// The same with a key for each object.
     pub const fn each(self) -> Self {
         Self { key: Key::Name, ..self }
+    }
+
+    /// The same for objects whose names begin and end so.
+    pub const fn named(self, names: (&'static str, &'static str)) -> Self {
+        Self { names, ..self }
+    }
+
+    /// Whether an object of that name counts.
+    pub fn takes(&self, name: &str) -> bool {
+        name.starts_with(self.names.0) && name.ends_with(self.names.1)
     }
 
     /// The same for objects that the `Cluster` owns.
@@ -151,6 +164,7 @@ pub struct Context {
     pub version: String,
     pub metrics: OperatorMetrics,
     pub status: StatusWriter,
+    pub azure: AzureAccess,
 }
 
 /// What a reconciliation did.

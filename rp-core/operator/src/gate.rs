@@ -3,6 +3,7 @@
 
 use rp_openshift::{ClusterVersion, Whole};
 use rp_operator_api::{Flag, Flags};
+use rp_operator_objects::Version;
 use serde::Deserialize as _;
 
 use crate::api::Api;
@@ -10,16 +11,17 @@ use crate::controller::ReconcileError;
 use crate::kinds::{CLUSTER_VERSION, ObjectName};
 
 /// The version of the cluster.
-pub type Version = ClusterVersion<Whole>;
+pub type ClusterVersionObject = ClusterVersion<Whole>;
 
 /// Reads the version of the cluster.
 ///
 /// # Errors
 /// It cannot be read, or is not there.
-pub async fn cluster_version(api: &Api) -> Result<Version, ReconcileError> {
+pub async fn cluster_version(api: &Api) -> Result<ClusterVersionObject, ReconcileError> {
     let object = api.get(ObjectName::of_cluster(&CLUSTER_VERSION, "version")).await?;
     let object = object.ok_or_else(|| ReconcileError::invalid("ClusterVersion version is not there"))?;
-    Version::deserialize(object).map_err(|_| ReconcileError::invalid("ClusterVersion version cannot be read"))
+    ClusterVersionObject::deserialize(object)
+        .map_err(|_| ReconcileError::invalid("ClusterVersion version cannot be read"))
 }
 
 /// Whether changes that restart nodes may be made now.
@@ -34,7 +36,7 @@ pub async fn may_restart_nodes(api: &Api, flags: &Flags) -> Result<bool, Reconci
 }
 
 /// Whether the newest entry of the history is not complete.
-pub fn is_upgrading(version: &Version) -> bool {
+pub fn is_upgrading(version: &ClusterVersionObject) -> bool {
     version.status.history.first().is_some_and(|newest| !newest.is_complete())
 }
 
@@ -42,17 +44,11 @@ pub fn is_upgrading(version: &Version) -> bool {
 /// newest one.
 ///
 /// # Errors
-/// There is no entry.
-pub fn installed(version: &Version) -> Result<&str, ReconcileError> {
+/// There is no entry, or it is no version.
+pub fn installed(version: &ClusterVersionObject) -> Result<Version, ReconcileError> {
+    let unknown = || ReconcileError::invalid("unknown cluster version");
     let newest = || version.status.history.first().map(|entry| entry.version.as_str());
-    version.current().or_else(newest).ok_or_else(|| ReconcileError::invalid("unknown cluster version"))
-}
-
-/// Major, minor and patch of a version; what follows a `-` or `+` is left out.
-pub fn numbers(version: &str) -> Option<(u32, u32, u32)> {
-    let plain = version.split(['-', '+']).next()?;
-    let mut parts = plain.split('.').map(str::parse::<u32>);
-    Some((parts.next()?.ok()?, parts.next()?.ok()?, parts.next()?.ok()?))
+    version.current().or_else(newest).ok_or_else(unknown)?.parse().map_err(|_| unknown())
 }
 
 #[cfg(test)]
@@ -61,10 +57,10 @@ mod tests {
 
     use super::*;
 
-    fn version(states: &[(&str, &str)]) -> Version {
+    fn version(states: &[(&str, &str)]) -> ClusterVersionObject {
         let history: Vec<_> =
             states.iter().map(|(version, state)| json!({ "version": version, "state": state })).collect();
-        Version::deserialize(json!({ "status": { "history": history } })).unwrap()
+        ClusterVersionObject::deserialize(json!({ "status": { "history": history } })).unwrap()
     }
 
     #[test]
@@ -76,10 +72,11 @@ mod tests {
 
     #[test]
     fn the_installed_version_is_the_newest_complete_one() {
-        assert_eq!(installed(&version(&[("4.18.3", "Partial"), ("4.17.1", "Completed")])).unwrap(), "4.17.1");
-        assert_eq!(installed(&version(&[("4.18.3", "Partial")])).unwrap(), "4.18.3");
+        assert_eq!(
+            installed(&version(&[("4.18.3", "Partial"), ("4.17.1", "Completed")])).unwrap(),
+            Version::new(4, 17, 1)
+        );
+        assert_eq!(installed(&version(&[("4.18.3", "Partial")])).unwrap(), Version::new(4, 18, 3));
         assert_eq!(installed(&version(&[])).unwrap_err().to_string(), "unknown cluster version");
-        assert_eq!(numbers("4.18.3-rc.1"), Some((4, 18, 3)));
-        assert_eq!(numbers("4.18"), None);
     }
 }

@@ -77,8 +77,13 @@ impl Kind {
     /// The kind of an object, by its `apiVersion` and `kind`.
     pub fn of(object: &Value) -> Option<&'static Self> {
         let text = |member: &str| object.get(member).and_then(Value::as_str).unwrap_or_default();
-        let (group, version) = text("apiVersion").split_once('/').unwrap_or(("", text("apiVersion")));
-        ALL.iter().find(|kind| kind.kind == text("kind") && kind.group == group && kind.version == version)
+        Self::named(text("apiVersion"), text("kind"))
+    }
+
+    /// The kind of that name.
+    pub fn named(api_version: &str, name: &str) -> Option<&'static Self> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        ALL.iter().find(|kind| kind.kind == name && kind.group == group && kind.version == version)
     }
 
     /// Group and version, as objects name them.

@@ -6,6 +6,7 @@
 pub mod access;
 pub mod api;
 pub mod apply;
+pub mod azure;
 pub mod controller;
 pub mod controllers;
 pub mod gate;
@@ -13,6 +14,7 @@ pub mod health;
 pub mod kinds;
 pub mod lease;
 pub mod metrics;
+pub mod plan;
 pub mod process;
 pub mod queue;
 pub mod runner;

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::{Access, AccessError};
 use crate::api::Api;
+use crate::azure::AzureAccess;
 use crate::controller::{Context, Controller, Role};
 use crate::health::{Readiness, serve_health, serve_metrics};
 use crate::lease::{Election, LeaseTimes};
@@ -66,8 +67,9 @@ pub async fn run(options: Options, stop: CancellationToken) -> Result<(), Proces
     let readiness = Readiness::default();
     let mut services = JoinSet::new();
     let (health, page) = (listen(options.health).await?, listen(options.metrics).await?);
-    services.spawn(serve_health(health, readiness.clone(), stop.clone()));
-    services.spawn(serve_metrics(page, registry, stop.clone()));
+    services.spawn(serve_health(health, readiness.clone(), CancellationToken::new()));
+    let azure = AzureAccess::from_environment(&options.clock, &options.random, &registry);
+    services.spawn(serve_metrics(page, registry, CancellationToken::new()));
     services.spawn(options.access.clone().refresh(api.clone(), user_agent));
     let status = StatusWriter::new(&api, &options.clock, options.role, &options.version);
     let context = Context {
@@ -78,13 +80,13 @@ pub async fn run(options: Options, stop: CancellationToken) -> Result<(), Proces
         version: options.version,
         metrics: metrics.operator.clone(),
         status,
+        azure,
     };
     let work = Work { context, controllers: options.controllers, metrics, readiness };
+    // Health and metrics are served to the very end; dropping the set ends them.
     tokio::select! {
         ended = work.for_role(options.lease, &stop) => ended,
-        _ = services.join_next(), if !stop.is_cancelled() => {
-            if stop.is_cancelled() { Ok(()) } else { Err(ProcessError::Stopped) }
-        }
+        _ = services.join_next() => Err(ProcessError::Stopped),
     }
 }
 

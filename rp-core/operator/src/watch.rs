@@ -241,12 +241,13 @@ impl Feed {
                 Changes::Metadata => Degree::Metadata,
                 Changes::All => Degree::Other,
             };
-            if degree < least || (watched.owned && !owned) {
+            let name = key.rsplit_once('/').map_or(key, |(_, name)| name);
+            if degree < least || (watched.owned && !owned) || !watched.takes(name) {
                 continue;
             }
             match watched.key {
                 Key::One => queue.add(""),
-                Key::Name => queue.add(key.rsplit_once('/').map_or(key, |(_, name)| name)),
+                Key::Name => queue.add(name),
             }
         }
     }

@@ -35,7 +35,7 @@ fn collect(live: &Value, object: &Value, path: &str, out: &mut Vec<String>) {
 
 /// Whether every member of `object` is in `live` with the same value; members of lists in the same order. The API server
 /// leaves out what is empty.
-fn covers(live: &Value, object: &Value) -> bool {
+pub(crate) fn covers(live: &Value, object: &Value) -> bool {
     match (live, object) {
         (Value::Object(live), Value::Object(object)) => {
             object.iter().all(|(name, value)| match live.get(name) {

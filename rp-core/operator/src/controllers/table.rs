@@ -11,8 +11,9 @@ use rp_operator_api::{Flag, SINGLETON};
 
 use super::{
     alert_webhook, auto_sized_nodes, banner, cloud_provider, cluster_dns, cluster_operator,
-    control_plane_machines, ingress, ingress_certificate, internet, machine_sets, machines, monitoring,
-    node_drainer, route_fix,
+    control_plane_machines, dnsmasq, etc_hosts, flow_logs, image_config, ingress, ingress_certificate,
+    internet, machine_health_check, machine_sets, machines, monitoring, network_policy, node_drainer,
+    pull_secret, rbac, route_fix, service_principal, storage_accounts, subnets, workarounds,
 };
 use crate::controller::Changes::{All, Generation, Metadata};
 use crate::controller::{Controller, Off, Reconcile, Scope, Watched};
@@ -24,6 +25,13 @@ const HOUR: Option<Duration> = Some(Duration::from_secs(3600));
 const CLUSTER: Watched = Watched::new(&kinds::CLUSTER, Scope::One("", SINGLETON), Generation);
 /// The version of the cluster: its status begins and ends upgrades.
 const VERSION: Watched = Watched::new(&kinds::CLUSTER_VERSION, Scope::One("", "version"), All);
+
+/// What names the subnets of the cluster.
+const NETWORK: &[Watched] = &[
+    CLUSTER,
+    Watched::new(&kinds::MACHINE, Scope::Namespace(machine_sets::NAMESPACE), Generation),
+    Watched::new(&kinds::MACHINE_SET, Scope::Namespace(machine_sets::NAMESPACE), Generation),
+];
 
 /// One object of a namespace, or of the cluster where the namespace is empty.
 const fn one(kind: &'static Kind, namespace: &'static str, name: &'static str, settings: bool) -> Watched {
@@ -95,6 +103,15 @@ pub const TABLE: &[Controller] = &[
         })
     },
     Controller {
+        summary: "Checks that the identity of the cluster can sign in to Azure, and has no right over applications; off: Unknown.",
+        off: Off::Undo,
+        watched: &[CLUSTER, one(&kinds::SECRET, "kube-system", "azure-credentials", false)],
+        period: HOUR,
+        ..row("ServicePrincipalChecker", "8.7", Flag::Checker, |run| {
+            Box::pin(service_principal::reconcile(run))
+        })
+    },
+    Controller {
         summary: "Sets `disableOutboundSNAT` of the cloud provider.",
         watched: &[CLUSTER, one(&kinds::CONFIG_MAP, cloud_provider::NAMESPACE, cloud_provider::NAME, false)],
         ..row("CloudProviderConfig", "8.8", Flag::CloudProviderConfig, |run| {
@@ -125,6 +142,42 @@ pub const TABLE: &[Controller] = &[
         ..row("CPMSController", "8.10", Flag::Cpms, |run| Box::pin(control_plane_machines::reconcile(run)))
     },
     Controller {
+        summary: "Keeps the MachineConfig for dnsmasq of every pool; one that is there changes in upgrades only.",
+        state: Some("DnsmasqCluster"),
+        watched: &[CLUSTER, VERSION],
+        ..row("DnsmasqCluster", "8.11", Flag::Dnsmasq, |run| Box::pin(dnsmasq::cluster(run)))
+    },
+    Controller {
+        summary: "The same for the pool of a MachineConfig that was changed or deleted.",
+        state: Some("DnsmasqMachineConfig"),
+        watched: &[Watched::new(&kinds::MACHINE_CONFIG, Scope::All, Metadata).each().named(dnsmasq::NAMES)],
+        ..row("DnsmasqMachineConfig", "8.11", Flag::Dnsmasq, |run| Box::pin(dnsmasq::config(run)))
+    },
+    Controller {
+        summary: "The same for a pool that is new or was changed.",
+        state: Some("DnsmasqMachineConfigPool"),
+        watched: &[Watched::new(&kinds::MACHINE_CONFIG_POOL, Scope::All, Metadata).each()],
+        ..row("DnsmasqMachineConfigPool", "8.11", Flag::Dnsmasq, |run| Box::pin(dnsmasq::pool_changed(run)))
+    },
+    Controller {
+        summary: "Keeps the MachineConfig with host entries of every pool, or removes them, in upgrades only.",
+        state: Some("EtcHostsCluster"),
+        watched: &[CLUSTER, VERSION],
+        ..row("EtcHostsCluster", "8.12", Flag::EtcHosts, |run| Box::pin(etc_hosts::cluster(run)))
+    },
+    Controller {
+        summary: "The same for the pool of a MachineConfig that was changed or deleted.",
+        state: Some("EtcHostsMachineConfig"),
+        watched: &[Watched::new(&kinds::MACHINE_CONFIG, Scope::All, Metadata).each().named(etc_hosts::NAMES)],
+        ..row("EtcHostsMachineConfig", "8.12", Flag::EtcHosts, |run| Box::pin(etc_hosts::config(run)))
+    },
+    Controller {
+        summary: "Keeps the registries of the service on the allow list of images, and off the block list.",
+        state: Some("ImageConfig"),
+        watched: &[CLUSTER, one(&kinds::IMAGE, "", "cluster", true)],
+        ..row("ImageConfig", "8.15", Flag::ImageConfig, |run| Box::pin(image_config::reconcile(run)))
+    },
+    Controller {
         summary: "Raises the replicas of the default ingress to two.",
         state: Some("IngressControllerARO"),
         watched: &[CLUSTER, one(&kinds::INGRESS_CONTROLLER, ingress::NAMESPACE, ingress::NAME, true)],
@@ -139,6 +192,19 @@ pub const TABLE: &[Controller] = &[
             Watched::new(&kinds::MACHINE_SET, Scope::Namespace(machine_sets::NAMESPACE), Generation),
         ],
         ..row("Machine", "8.17", Flag::Machine, |run| Box::pin(machines::reconcile(run)))
+    },
+    Controller {
+        summary: "Keeps the health check of worker machines, paused in upgrades, or removes it.",
+        state: Some("MachineHealthCheck"),
+        watched: &[
+            CLUSTER,
+            VERSION,
+            Watched::new(&kinds::MACHINE_HEALTH_CHECK, Scope::Namespace(machine_sets::NAMESPACE), Metadata)
+                .owned(),
+        ],
+        ..row("MachineHealthCheck", "8.18", Flag::MachineHealthCheck, |run| {
+            Box::pin(machine_health_check::reconcile(run))
+        })
     },
     Controller {
         summary: "Raises the number of worker machines to two, unless the customer has machine sets of their own.",
@@ -156,15 +222,72 @@ pub const TABLE: &[Controller] = &[
         ..row("Monitoring", "8.20", Flag::Monitoring, |run| Box::pin(monitoring::reconcile(run)))
     },
     Controller {
+        summary: "Keeps the policy that closes the profiler of the cloud credential operator; off: removes it.",
+        off: Off::Undo,
+        state: Some("NetworkPolicy"),
+        watched: &[
+            CLUSTER,
+            one(&kinds::CLUSTER_VERSION, "", "version", true),
+            one(&kinds::ADMIN_NETWORK_POLICY, "", network_policy::NAME, true),
+        ],
+        ..row("NetworkPolicy", "8.22", Flag::CcoPprof, |run| Box::pin(network_policy::reconcile(run)))
+    },
+    Controller {
         summary: "Deletes the pods of a worker node whose drain takes more than an hour.",
         state: Some("Node"),
         watched: &[Watched::new(&kinds::NODE, Scope::All, Metadata).each()],
         ..row("Node", "8.23", Flag::NodeDrainer, |run| Box::pin(node_drainer::reconcile(run)))
     },
     Controller {
+        summary: "Keeps flow logs of network security groups as `PreviewFeature` `cluster` says; without the object nothing.",
+        flag: None,
+        watched: &[one(&kinds::PREVIEW_FEATURE, "", SINGLETON, true)],
+        period: HOUR,
+        ..row("PreviewFeature", "8.24", Flag::Checker, |run| Box::pin(flow_logs::reconcile(run)))
+    },
+    Controller {
+        summary: "Keeps the service's entries in the global pull secret; reports the registries of Red Hat for which there is a key.",
+        state: Some("PullSecret"),
+        watched: &[
+            CLUSTER,
+            one(&kinds::SECRET, pull_secret::USER.0, pull_secret::USER.1, false),
+            one(&kinds::SECRET, pull_secret::OURS.0, pull_secret::OURS.1, false),
+        ],
+        ..row("PullSecret", "8.25", Flag::PullSecret, |run| Box::pin(pull_secret::reconcile(run)))
+    },
+    Controller {
+        summary: "Keeps the ClusterRoles `system:aro-sre` and `system:aro-diagnostics` and their bindings.",
+        watched: &[
+            CLUSTER,
+            Watched::new(&kinds::CLUSTER_ROLE, Scope::All, All).owned(),
+            Watched::new(&kinds::CLUSTER_ROLE_BINDING, Scope::All, All).owned(),
+        ],
+        ..row("RBAC", "8.26", Flag::Rbac, |run| Box::pin(rbac::reconcile(run)))
+    },
+    Controller {
         summary: "Removes an old fix of routes.",
         watched: &[CLUSTER, one(&kinds::NAMESPACE, "", route_fix::NAME, false)],
         ..row("RouteFix", "8.27", Flag::RouteFix, |run| Box::pin(route_fix::reconcile(run)))
+    },
+    Controller {
+        summary: "Adds the subnets of cluster and service to the firewalls of the storage accounts; removes none.",
+        watched: NETWORK,
+        period: HOUR,
+        ..row("StorageAccounts", "8.28", Flag::StorageAccounts, |run| {
+            Box::pin(storage_accounts::reconcile(run))
+        })
+    },
+    Controller {
+        summary: "Keeps network security groups and service endpoints of the subnets.",
+        watched: NETWORK,
+        period: HOUR,
+        ..row("AzureSubnets", "8.29", Flag::Subnets, |run| Box::pin(subnets::reconcile(run)))
+    },
+    Controller {
+        summary: "Applies temporary fixes to the versions that need them, and removes them elsewhere, in upgrades only.",
+        watched: &[CLUSTER, VERSION],
+        period: HOUR,
+        ..row("Workaround", "8.30", Flag::Workaround, |run| Box::pin(workarounds::reconcile(run)))
     },
 ];
 

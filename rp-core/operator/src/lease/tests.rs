@@ -1,23 +1,27 @@
 use std::sync::Arc;
 
-use rp_base::{ManualClock, SharedClock, SystemRandom};
+use rp_base::{ManualClock, SharedClock, SharedRandom, SystemRandom};
 use rp_metrics::Registry;
 
 use super::*;
+use crate::azure::AzureAccess;
 use crate::controller::Role;
 use crate::metrics::Metrics;
 use crate::status::StatusWriter;
 use crate::testing::unreachable_api;
 
 fn election() -> Election {
-    let metrics = Metrics::register(&Registry::new());
+    let registry = Registry::new();
+    let metrics = Metrics::register(&registry);
+    let random: SharedRandom = Arc::new(SystemRandom);
     let api = unreachable_api(&metrics);
     let clock: SharedClock = Arc::new(ManualClock::at(Timestamp::from_millis(1_700_000_000_250)));
     let context = Context {
         status: StatusWriter::new(&api, &clock, Role::Master, "test"),
         api,
+        azure: AzureAccess::from_environment(&clock, &random, &registry),
         clock,
-        random: Arc::new(SystemRandom),
+        random,
         role: Role::Master,
         version: "test".to_owned(),
         metrics: metrics.operator,

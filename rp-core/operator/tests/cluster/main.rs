@@ -2,5 +2,7 @@
 
 mod checks;
 mod election;
+mod machines;
 mod objects;
+mod platform;
 mod world;

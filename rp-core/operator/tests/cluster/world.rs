@@ -209,6 +209,12 @@ impl Operator {
         Ok(answer.error_for_status()?.text().await?)
     }
 
+    /// An error while it does not hold the lease.
+    pub(crate) async fn holds_lease(&self) -> Result<()> {
+        ensure!(self.leads().await?, "it does not hold the lease");
+        Ok(())
+    }
+
     /// Whether it holds the lease.
     pub(crate) async fn leads(&self) -> Result<bool> {
         Ok(self.metrics().await?.lines().any(|line| line == "aro_operator_leader 1"))

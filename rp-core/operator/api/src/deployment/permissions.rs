@@ -52,6 +52,8 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 
 const VERSION: Rule = all(CONFIG, &["clusterversions"], READ);
 const PROXY: Rule = named(CONFIG, &["proxies"], &["cluster"], &["get"]);
+/// Machines name the subnets of the cluster.
+const NETWORK: Rule = all(MACHINE, &["machines", "machinesets"], READ);
 const POOLS: Rule = all(MACHINE_CONFIG, &["machineconfigpools"], READ);
 /// An owner reference that blocks the deletion of the owner takes the right to its finalizers.
 const POOL_OWNER: Rule = all(MACHINE_CONFIG, &["machineconfigpools/finalizers"], &["update"]);
@@ -65,6 +67,23 @@ const OUR_ROLES: &[&str] = &["system:aro-sre", "system:aro-diagnostics"];
 
 /// Every controller, by name.
 pub const CONTROLLERS: &[Permissions] = &[
+    Permissions {
+        controller: "AzureSubnets",
+        rules: &[NETWORK, named("aro.openshift.io", &["clusters"], &["cluster"], &["patch"])],
+    },
+    Permissions {
+        controller: "PreviewFeature",
+        rules: &[NETWORK, all("preview.aro.openshift.io", &["previewfeatures"], READ)],
+    },
+    Permissions {
+        controller: "ServicePrincipalChecker",
+        // Watched, and not read: the credential comes with the pod.
+        rules: &[named("", &["secrets"], &["azure-credentials"], &["list", "watch"])],
+    },
+    Permissions {
+        controller: "StorageAccounts",
+        rules: &[NETWORK, named("imageregistry.operator.openshift.io", &["configs"], &["cluster"], &["get"])],
+    },
     Permissions {
         controller: "Alertwebhook",
         rules: &[named("", &["secrets"], &["alertmanager-main"], EDIT)],
@@ -113,6 +132,7 @@ pub const CONTROLLERS: &[Permissions] = &[
     Permissions { controller: "DnsmasqMachineConfigPool", rules: DNSMASQ },
     Permissions { controller: "EtcHostsCluster", rules: ETC_HOSTS },
     Permissions { controller: "EtcHostsMachineConfig", rules: ETC_HOSTS },
+    Permissions { controller: "ImageConfig", rules: &[named(CONFIG, &["images"], &["cluster"], EDIT)] },
     Permissions {
         controller: "IngressCertificateChecker",
         rules: &[VERSION, named(OPERATOR, &["ingresscontrollers"], &["default"], READ)],
@@ -146,11 +166,26 @@ pub const CONTROLLERS: &[Permissions] = &[
         ],
     },
     Permissions {
+        controller: "NetworkPolicy",
+        rules: &[
+            VERSION,
+            all("policy.networking.k8s.io", &["adminnetworkpolicies"], READ),
+            named("policy.networking.k8s.io", &["adminnetworkpolicies"], &["aro-cco-deny-pprof"], KEEP),
+        ],
+    },
+    Permissions {
         controller: "Node",
         rules: &[
             all("", &["nodes"], READ),
             all("", &["nodes"], &["patch"]),
             all("", &["pods"], &["list", "delete"]),
+        ],
+    },
+    Permissions {
+        controller: "PullSecret",
+        rules: &[
+            named("", &["secrets"], &["pull-secret"], &["get", "list", "watch", "create", "patch", "delete"]),
+            named("", &["secrets"], &["cluster"], READ),
         ],
     },
     Permissions {
@@ -167,6 +202,19 @@ pub const CONTROLLERS: &[Permissions] = &[
         rules: &[
             named("", &["namespaces"], &["openshift-azure-routefix"], &["get", "list", "watch", "delete"]),
             named(RBAC, &["clusterrolebindings"], &["routefix"], &["delete"]),
+        ],
+    },
+    Permissions {
+        controller: "Workaround",
+        rules: &[
+            VERSION,
+            POOLS,
+            named(MACHINE_CONFIG, &["machineconfigpools"], &["worker"], &["patch"]),
+            MACHINE_CONFIGS,
+            KEEP_MACHINE_CONFIGS,
+            all(MACHINE_CONFIG, &["kubeletconfigs"], READ),
+            named(MACHINE_CONFIG, &["kubeletconfigs"], &["aro-limits"], KEEP),
+            named(OPERATOR, &["networks"], &["cluster"], &["get"]),
         ],
     },
 ];

@@ -1,0 +1,105 @@
+//! Features in preview (`contract/operator.md` §8.24): flow logs of the network security groups.
+
+use rp_azure::Resources as _;
+use rp_operator_api::preview::NsgFlowLogs;
+use rp_operator_api::{PreviewFeature, SINGLETON};
+use serde::Deserialize as _;
+use serde_json::{Value, json};
+
+use super::subnets;
+use crate::apply::covers;
+use crate::azure::subscription;
+use crate::controller::{Outcome, ReconcileError, Reconciled, Run};
+use crate::kinds::{ObjectName, PREVIEW_FEATURE};
+
+pub(super) async fn reconcile(run: &Run<'_>) -> Reconciled {
+    // Without the object there is no feature ("Do better" 17).
+    let Some(object) = run.api().get(ObjectName::of_cluster(&PREVIEW_FEATURE, SINGLETON)).await? else {
+        return Ok(Outcome::done());
+    };
+    let feature = PreviewFeature::deserialize(object);
+    let feature = feature.map_err(|_| ReconcileError::invalid("PreviewFeature cluster cannot be read"))?;
+    if let Some(logs) = &feature.spec.nsg_flow_logs {
+        keep(run, logs).await?;
+    }
+    Ok(Outcome::done())
+}
+
+async fn keep(run: &Run<'_>, logs: &NsgFlowLogs) -> Result<(), ReconcileError> {
+    subscription(&logs.network_watcher_id)?;
+    let azure = run.context.azure.client(run.cluster)?;
+    let failed = |error: rp_azure::AzureError| ReconcileError::invalid(rp_base::chain(&error).to_string());
+    let mut groups: Vec<String> = Vec::new();
+    for subnet in subnets::of_cluster(run).await? {
+        let present = azure.get(&subnet.id, subnets::API_VERSION).await.map_err(failed)?;
+        let group = present
+            .as_ref()
+            .and_then(|present| present.pointer("/properties/networkSecurityGroup/id")?.as_str());
+        // A subnet without a group has no flow log ("Do better" 19).
+        groups.extend(
+            group
+                .filter(|group| !groups.iter().any(|known| known.eq_ignore_ascii_case(group)))
+                .map(str::to_owned),
+        );
+    }
+    for group in &groups {
+        let name = group.rsplit('/').next().unwrap_or_default();
+        let id = format!("{}/flowLogs/{name}", logs.network_watcher_id);
+        if !logs.enabled {
+            azure.delete(&id, subnets::API_VERSION).await.map_err(failed)?;
+            continue;
+        }
+        let body = flow_log(logs, group, &run.cluster.spec.location)?;
+        let present = azure.get(&id, subnets::API_VERSION).await.map_err(failed)?;
+        if present.is_none_or(|present| !covers(&present["properties"], &body["properties"])) {
+            azure.put(&id, subnets::API_VERSION, &body).await.map_err(failed)?;
+        }
+    }
+    Ok(())
+}
+
+fn flow_log(logs: &NsgFlowLogs, group: &str, location: &str) -> Result<Value, ReconcileError> {
+    let minutes = logs.traffic_analytics_interval.strip_suffix('m').and_then(|text| text.parse::<u32>().ok());
+    let minutes =
+        minutes.ok_or_else(|| ReconcileError::invalid("trafficAnalyticsInterval is not 60m or 10m"))?;
+    let workspace = &logs.traffic_analytics_log_analytics_workspace_id;
+    Ok(json!({
+        "location": location,
+        "properties": {
+            "targetResourceId": group,
+            "enabled": true,
+            "storageId": logs.storage_account_resource_id,
+            "retentionPolicy": { "days": logs.retention_days, "enabled": true },
+            "format": { "type": "JSON", "version": logs.version },
+            "flowAnalyticsConfiguration": { "networkWatcherFlowAnalyticsConfiguration": {
+                "enabled": !workspace.is_empty(),
+                "workspaceResourceId": workspace,
+                "trafficAnalyticsInterval": minutes,
+            } },
+        },
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_log_has_the_settings_of_the_feature() {
+        let logs = NsgFlowLogs {
+            enabled: true,
+            storage_account_resource_id: "/s".to_owned(),
+            ..NsgFlowLogs::default()
+        };
+        let properties = &flow_log(&logs, "/g", "eastus").unwrap()["properties"];
+        assert_eq!(properties["retentionPolicy"], json!({ "days": 90, "enabled": true }));
+        assert_eq!(properties["format"]["version"], 2);
+        let analytics = &properties["flowAnalyticsConfiguration"]["networkWatcherFlowAnalyticsConfiguration"];
+        assert_eq!(
+            (&analytics["trafficAnalyticsInterval"], &analytics["enabled"]),
+            (&json!(60), &json!(false))
+        );
+        let wrong = NsgFlowLogs { traffic_analytics_interval: "1h".to_owned(), ..logs };
+        assert!(flow_log(&wrong, "/g", "eastus").is_err());
+    }
+}

@@ -1,0 +1,114 @@
+//! Firewalls of the storage accounts of the cluster (`contract/operator.md` §8.28).
+
+use rp_azure::Resources as _;
+use serde_json::{Value, json};
+
+use super::subnets;
+use crate::azure::subscription;
+use crate::controller::{Outcome, ReconcileError, Reconciled, Run};
+use crate::kinds::{ObjectName, REGISTRY_CONFIG};
+
+const API_VERSION: &str = "2021-09-01";
+
+pub(super) async fn reconcile(run: &Run<'_>) -> Reconciled {
+    let azure = run.context.azure.client(run.cluster)?;
+    let failed = |error: rp_azure::AzureError| ReconcileError::invalid(rp_base::chain(&error).to_string());
+    let mut allowed = run.cluster.spec.service_subnets.clone();
+    for subnet in subnets::of_cluster(run).await? {
+        let present = azure.get(&subnet.id, subnets::API_VERSION).await.map_err(failed)?;
+        if present.is_some_and(|present| has_endpoint(&present, &run.cluster.spec.location)) {
+            allowed.push(subnet.id);
+        }
+    }
+    for account in accounts(run).await? {
+        let id = account_id(run, &account)?;
+        let present = azure.get(&id, API_VERSION).await.map_err(failed)?;
+        let present = present
+            .ok_or_else(|| ReconcileError::invalid(format!("storage account {account} is not there")))?;
+        if let Some(rules) = with_rules(&present, &allowed) {
+            let body = json!({ "properties": { "networkAcls": rules } });
+            azure.patch(&id, API_VERSION, &body).await.map_err(failed)?;
+            tracing::info!(account, "subnets were added to the firewall");
+        }
+    }
+    Ok(Outcome::done())
+}
+
+/// That of the cluster, and that of the image registry.
+async fn accounts(run: &Run<'_>) -> Result<Vec<String>, ReconcileError> {
+    let config = run.api().get(ObjectName::of_cluster(&REGISTRY_CONFIG, "cluster")).await?;
+    let name = config
+        .and_then(|config| Some(config.pointer("/spec/storage/azure/accountName")?.as_str()?.to_owned()));
+    let name = name.filter(|name| !name.is_empty());
+    let name =
+        name.ok_or_else(|| ReconcileError::invalid("azure storage field is nil in image registry config"))?;
+    Ok(vec![format!("cluster{}", run.cluster.spec.storage_suffix), name])
+}
+
+fn account_id(run: &Run<'_>, account: &str) -> Result<String, ReconcileError> {
+    // Names of accounts are lower-case letters and digits: one of another form would change the path.
+    if account.is_empty() || !account.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()) {
+        return Err(ReconcileError::invalid(format!("{account:?} is no name of a storage account")));
+    }
+    let group = &run.cluster.spec.cluster_resource_group_id;
+    subscription(group)?;
+    Ok(format!("{group}/providers/Microsoft.Storage/storageAccounts/{account}"))
+}
+
+fn has_endpoint(subnet: &Value, location: &str) -> bool {
+    let all = subnet.pointer("/properties/serviceEndpoints").and_then(Value::as_array);
+    all.into_iter().flatten().any(|endpoint| {
+        let mut locations = endpoint["locations"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        endpoint["service"].as_str().is_some_and(|name| name.eq_ignore_ascii_case("Microsoft.Storage"))
+            && locations.any(|one| one == "*" || one.eq_ignore_ascii_case(location))
+    })
+}
+
+/// The rules with the subnets that are missing; `None`: none is. No rule is removed.
+fn with_rules(account: &Value, allowed: &[String]) -> Option<Value> {
+    let present = account.pointer("/properties/networkAcls").filter(|acls| acls.is_object()).cloned();
+    let mut acls = present.unwrap_or_else(|| json!({}));
+    let mut rules = acls["virtualNetworkRules"].as_array().cloned().unwrap_or_default();
+    let before = rules.len();
+    for id in allowed {
+        if !rules.iter().any(|rule| rule["id"].as_str().is_some_and(|known| known.eq_ignore_ascii_case(id))) {
+            rules.push(json!({ "id": id, "action": "Allow" }));
+        }
+    }
+    if rules.len() == before {
+        return None;
+    }
+    acls["virtualNetworkRules"] = Value::Array(rules);
+    Some(acls)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_subnets_are_added_and_nothing_is_removed() {
+        let account = json!({ "properties": { "networkAcls": { "defaultAction": "Deny", "bypass": "AzureServices",
+            "virtualNetworkRules": [{ "id": "/A", "action": "Allow" }, { "id": "/theirs", "action": "Allow" }] } } });
+        let acls = with_rules(&account, &["/a".to_owned(), "/b".to_owned()]).unwrap();
+        let ids: Vec<_> =
+            acls["virtualNetworkRules"].as_array().unwrap().iter().map(|rule| &rule["id"]).collect();
+        assert_eq!(ids, ["/A", "/theirs", "/b"]);
+        assert_eq!(acls["bypass"], "AzureServices");
+        assert_eq!(with_rules(&account, &["/a".to_owned()]), None);
+        let empty = json!({ "properties": { "networkAcls": null } });
+        assert_eq!(
+            with_rules(&empty, &["/a".to_owned()]).unwrap()["virtualNetworkRules"][0]["action"],
+            "Allow"
+        );
+    }
+
+    #[test]
+    fn only_subnets_with_an_endpoint_for_the_region_count() {
+        let subnet = |location: &str| json!({ "properties": { "serviceEndpoints": [{ "service": "Microsoft.Storage", "locations": [location] }] } });
+        assert!(has_endpoint(&subnet("*"), "eastus"));
+        assert!(has_endpoint(&subnet("EastUS"), "eastus"));
+        assert!(!has_endpoint(&subnet("westus"), "eastus"));
+        assert!(!has_endpoint(&json!({ "properties": {} }), "eastus"));
+    }
+}

@@ -1,0 +1,107 @@
+//! Secrets, registries, roles and the health check of machines.
+
+use anyhow::{Context as _, Result, ensure};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use tests_kit::until;
+
+use crate::world::{Operator, PATIENCE, World, spec};
+
+fn pull_secret(namespace: &str, name: &str, content: &Value) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/dockerconfigjson",
+        "metadata": { "name": name, "namespace": namespace },
+        "data": { ".dockerconfigjson": STANDARD.encode(content.to_string()) },
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn entries_of_the_service_are_repaired_and_those_of_the_customer_stay() -> Result<()> {
+    let (world, _turn) = World::enter().await?;
+    let auth = |text: &str| json!({ "auth": STANDARD.encode(text) });
+    let ours = json!({ "auths": { "arosvc.azurecr.io": auth("user:right") } });
+    let theirs = json!({ "auths": { "arosvc.azurecr.io": auth("user:wrong"), "mine": auth("a:b"), "registry.redhat.io": auth("c:d") }, "later": 1 });
+    let (namespace, name) = ("openshift-config", "pull-secret");
+    world
+        .openshift
+        .apply(&[
+            pull_secret("openshift-azure-operator", "cluster", &ours),
+            pull_secret(namespace, name, &theirs),
+        ])
+        .await?;
+    world.set_cluster(&spec(&[])).await?;
+    let operator = Operator::start(world, "master")?;
+    let content = || async {
+        let secret = world.get("secret", namespace, name).await?;
+        let text = secret.pointer("/data/.dockerconfigjson").and_then(Value::as_str).context("no data")?;
+        anyhow::Ok(serde_json::from_slice::<Value>(&STANDARD.decode(text)?)?)
+    };
+    let mut repaired = theirs.clone();
+    repaired["auths"]["arosvc.azurecr.io"] = auth("user:right");
+    let is_repaired = || async {
+        let now = content().await?;
+        ensure!(now == repaired, "{now}");
+        Ok(())
+    };
+    until("the entry is right", PATIENCE, is_repaired).await?;
+    let kind = "clusters.aro.openshift.io";
+    world.reads(kind, "", "cluster", "/status/redHatKeysPresent", &json!(["registry.redhat.io"])).await?;
+    world.delete("secret", namespace, name).await?;
+    until("the secret is there again", PATIENCE, || async {
+        let now = content().await?;
+        ensure!(now == ours, "{now}");
+        Ok(())
+    })
+    .await?;
+    world.reads(kind, "", "cluster", "/status/redHatKeysPresent", &json!([])).await?;
+    let log = operator.process.log();
+    ensure!(!log.contains("right") && !log.contains(&STANDARD.encode("user:right")), "the log has a secret");
+    let page = operator.metrics().await?;
+    ensure!(page.contains("aro_pullsecret_remediation{result=\"success\"}"), "{page}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn registries_are_allowed_and_entries_of_the_customer_stay() -> Result<()> {
+    let (world, _turn) = World::enter().await?;
+    let image = |sources: Value| json!({ "apiVersion": "config.openshift.io/v1", "kind": "Image", "metadata": { "name": "cluster" }, "spec": { "registrySources": sources } });
+    let kind = "images.config.openshift.io";
+    world.openshift.apply(&[image(json!({ "allowedRegistries": ["quay.io"] }))]).await?;
+    world.set_cluster(&spec(&[])).await?;
+    let _operator = Operator::start(world, "master")?;
+    let all = json!(["quay.io", "arosvc.azurecr.io", "arosvc.eastus.data.azurecr.io"]);
+    world.reads(kind, "", "cluster", "/spec/registrySources/allowedRegistries", &all).await?;
+    let fewer =
+        json!({ "spec": { "registrySources": { "allowedRegistries": ["quay.io", "arosvc.azurecr.io"] } } });
+    world.patch(kind, "", "cluster", &fewer).await?;
+    world.reads(kind, "", "cluster", "/spec/registrySources/allowedRegistries", &all).await?;
+    let blocked = json!({ "spec": { "registrySources": { "allowedRegistries": null, "blockedRegistries": ["evil.example", "arosvc.azurecr.io"] } } });
+    world.patch(kind, "", "cluster", &blocked).await?;
+    world
+        .reads(kind, "", "cluster", "/spec/registrySources/blockedRegistries", &json!(["evil.example"]))
+        .await?;
+    world.condition("ImageConfigControllerAvailable", "True").await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn roles_and_the_health_check_come_back() -> Result<()> {
+    let (world, _turn) = World::enter().await?;
+    world.set_cluster(&spec(&[])).await?;
+    let _operator = Operator::start(world, "master")?;
+    for name in ["system:aro-sre", "system:aro-diagnostics"] {
+        let owner = "/metadata/ownerReferences/0/kind";
+        world.reads("clusterrole", "", name, owner, &json!("Cluster")).await?;
+        world.delete("clusterrole", "", name).await?;
+        world.reads("clusterrole", "", name, owner, &json!("Cluster")).await?;
+        world.reads("clusterrolebinding", "", name, "/subjects/0/name", &json!(name)).await?;
+    }
+    let (kind, namespace, name) =
+        ("machinehealthchecks.machine.openshift.io", "openshift-machine-api", "aro-machinehealthcheck");
+    world.reads(kind, namespace, name, "/spec/nodeStartupTimeout", &json!("25m")).await?;
+    world.patch(kind, namespace, name, &json!({ "spec": { "nodeStartupTimeout": "5m" } })).await?;
+    world.reads(kind, namespace, name, "/spec/nodeStartupTimeout", &json!("25m")).await?;
+    world.patch_cluster(&json!({ "operatorflags": { "aro.machinehealthcheck.managed": "false" } })).await?;
+    world.reads(kind, namespace, name, "", &Value::Null).await
+}
