@@ -4,6 +4,7 @@ mod access;
 mod batch;
 mod configuration;
 mod events;
+mod extensions;
 mod machines;
 mod metrics;
 pub mod nodes;
@@ -156,6 +157,9 @@ pub static KINDS: &[Kind] = &[
     configuration::DRIVERS,
     batch::JOBS,
     batch::CRONJOBS,
+    extensions::DEFINITIONS,
+    extensions::CREDENTIALS,
+    extensions::MONITORS,
     access::ROLES,
     access::ROLEBINDINGS,
     access::CLUSTERROLES,

@@ -102,6 +102,13 @@ impl WrittenObjects {
         });
     }
 
+    /// The object that was written under this key; `None`: none was, or it was deleted.
+    pub fn get(&self, key: &Key) -> Option<Arc<Value>> {
+        let state = self.state.read();
+        let (object, _) = state.objects.get(key)?.as_ref()?;
+        Some(Arc::clone(object))
+    }
+
     /// The cluster's resource version: milliseconds since 1970, or the version of the last write where that is newer.
     pub fn version(&self, now: Timestamp) -> u64 {
         self.state.read().version.max(now.millis().unsigned_abs())
@@ -226,6 +233,9 @@ mod tests {
         let told: Vec<_> =
             all.iter().map(|one| (one["metadata"]["name"].clone(), one["spec"].clone())).collect();
         assert_eq!(told, [(json!("a"), json!("1")), (json!("b"), json!("2"))]);
+        let key = |name: &str| ("secrets".to_owned(), String::new(), name.to_owned());
+        assert_eq!(kept.get(&key("b")).unwrap()["spec"], "2");
+        assert!(kept.get(&key("a")).is_none() && kept.get(&key("c")).is_none());
     }
 
     #[test]

@@ -80,7 +80,7 @@ fn namespaces() -> Vec<&'static str> {
     let mut all =
         vec!["default", "kube-node-lease", "kube-public", "kube-system", "openshift", "openshift-config"];
     all.extend(WORKLOADS.iter().map(|workload| workload.namespace));
-    all.push("shop");
+    all.extend(["openshift-cloud-credential-operator", "shop"]);
     all.sort_unstable();
     all.dedup();
     all

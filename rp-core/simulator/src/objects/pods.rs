@@ -86,8 +86,26 @@ pub fn containers(view: &View<'_>) -> Vec<(String, String, String)> {
         pods(view, workload, &nodes, false, &mut made);
     }
     made.into_iter()
-        .map(|pod| (pod.workload.namespace.to_owned(), pod.name, pod.workload.name.to_owned()))
+        .map(|pod| (pod.workload.namespace.to_owned(), pod.name, container_name(pod.workload).to_owned()))
         .collect()
+}
+
+/// The first container of a workload's pods.
+fn container_name(workload: &'static Workload) -> &'static str {
+    if workload.operator == "aro" { "aro-operator" } else { workload.name }
+}
+
+/// The image of the first container: that of the operator which the service deployed, else an invented one.
+fn image(view: &View<'_>, workload: &Workload) -> String {
+    let key = || ("deployments.apps".to_owned(), workload.namespace.to_owned(), workload.name.to_owned());
+    let written = view.cluster.written().filter(|_| workload.operator == "aro");
+    let deployed = written.and_then(|written| written.get(&key()));
+    let image =
+        deployed.as_ref().and_then(|one| one["spec"]["template"]["spec"]["containers"][0]["image"].as_str());
+    image.map_or_else(
+        || format!("quay.invalid/simulated/{}:{}", workload.name, view.cluster.version),
+        str::to_owned,
+    )
 }
 
 fn pods<'a>(
@@ -144,7 +162,7 @@ fn object(view: &View<'_>, pod: &Pod<'_>) -> Value {
         labels["ingresscontroller.operator.openshift.io/deployment-ingresscontroller"] = json!("default");
     }
     let metadata = metadata(view, "pods", Some(namespace), &pod.name, &labels);
-    let image = format!("quay.invalid/simulated/{}:{}", workload.name, view.cluster.version);
+    let image = image(view, workload);
     let mut dice = view.cluster.dice(&pod.name);
     let ready = pod.node.ready && !pod.crashing;
     let started = metadata["creationTimestamp"].clone();
@@ -153,7 +171,7 @@ fn object(view: &View<'_>, pod: &Pod<'_>) -> Value {
         "message": "back-off 5m0s restarting failed container"}});
     let digest = hexadecimal(&mut view.cluster.dice(&image));
     let image_id = format!("quay.invalid/simulated/{}@sha256:{digest}", workload.name);
-    let names = [workload.name, "kube-rbac-proxy"];
+    let names = [container_name(workload), "kube-rbac-proxy"];
     let statuses: Vec<Value> = names
         .iter()
         .enumerate()

@@ -200,3 +200,40 @@ async fn openapi_is_there_as_json_only() {
     let request = ask("GET", "/openapi/v2").header("accept", protobuf).body(Full::default()).unwrap();
     assert_eq!(bench.send(0, &bench.identity.sre, request).await.status(), 406);
 }
+
+#[tokio::test]
+async fn the_operator_that_the_service_deploys_runs_at_once() {
+    let bench = Bench::new().await;
+    let apply = "application/apply-patch+yaml";
+    let manager = "fieldManager=aro-rp&force=true";
+    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "clusters.aro.openshift.io"}, "spec": {"group": "aro.openshift.io"}});
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/clusters.aro.openshift.io";
+    let (status, made) = send(&bench, "PATCH", &format!("{path}?{manager}"), apply, &definition).await;
+    assert_eq!((status, &made["status"]["conditions"][1]["type"]), (200, &json!("Established")), "{made}");
+    let other = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "others.example.com"}, "spec": {"group": "example.com"}});
+    let all = path.trim_end_matches("/clusters.aro.openshift.io");
+    let (status, made) = send(&bench, "POST", all, JSON, &other).await;
+    assert_eq!((status, &made["status"]["conditions"][1]["status"]), (201, &json!("True")), "{made}");
+    let namespace = "/apis/apps/v1/namespaces/openshift-azure-operator/deployments";
+    let mut wanted = deployment("aro-operator-master");
+    wanted["metadata"]["labels"] = json!({"version": "new"});
+    wanted["spec"]["template"]["spec"]["containers"] =
+        json!([{"name": "aro-operator", "image": "registry.invalid/aro:new"}]);
+    let path = format!("{namespace}/aro-operator-master?{manager}");
+    let mut generations = Vec::new();
+    for _ in 0..2 {
+        let (status, made) = send(&bench, "PATCH", &path, apply, &wanted).await;
+        assert_eq!(status, 200, "{made}");
+        assert_eq!(made["status"]["observedGeneration"], made["metadata"]["generation"], "{made}");
+        assert_eq!(made["status"]["availableReplicas"], made["spec"]["replicas"], "{made}");
+        generations.push(made["metadata"]["resourceVersion"].clone());
+    }
+    assert_eq!(generations[0], generations[1], "the same again changes nothing");
+    let pods = "/api/v1/namespaces/openshift-azure-operator/pods?labelSelector=app%3Daro-operator-master";
+    let (_, pods) = send(&bench, "GET", pods, JSON, &Value::Null).await;
+    let container = &pods["items"][0]["spec"]["containers"][0];
+    assert_eq!(container["name"], "aro-operator", "{pods}");
+    assert_eq!(container["image"], "registry.invalid/aro:new", "{pods}");
+}

@@ -14,6 +14,9 @@ use super::super::status::Failure;
 /// Members of the metadata that only the API server writes.
 const KEPT: [&str; 4] = ["uid", "creationTimestamp", "deletionTimestamp", "generation"];
 
+/// Where the service deploys its operator.
+const OPERATOR_NAMESPACE: &str = "openshift-azure-operator";
+
 /// Refuses what is no object, or has metadata that are none.
 pub(super) fn sound(object: &Value) -> Result<(), Failure> {
     let metadata = object.get("metadata").unwrap_or(&Value::Null);
@@ -107,6 +110,7 @@ pub(super) fn created(call: &Call<'_>, kind: &Kind, namespace: Option<&str>, nam
         object["metadata"]["generation"] = json!(1);
     }
     defaults(&call.view, kind, name, object);
+    roll_out(kind, object);
 }
 
 /// Completes an object that stands for `before`: what its writer may not change is as it was.
@@ -139,6 +143,22 @@ pub(super) fn replaced(kind: &Kind, subresource: Option<&str>, before: &Value, o
     {
         object["metadata"]["generation"] = json!(generation + 1);
     }
+    roll_out(kind, object);
+}
+
+/// The deployments of the service's operator are the only ones of which something comes: their pods are there at once.
+fn roll_out(kind: &Kind, object: &mut Value) {
+    if kind.kind != "Deployment" || object["metadata"]["namespace"] != OPERATOR_NAMESPACE {
+        return;
+    }
+    let generation = object["metadata"]["generation"].clone();
+    let replicas = object["spec"]["replicas"].as_u64().unwrap_or(1);
+    let status = &mut object["status"];
+    if status["replicas"].is_null() {
+        *status = json!({"replicas": replicas, "readyReplicas": replicas, "availableReplicas": replicas,
+            "updatedReplicas": replicas});
+    }
+    status["observedGeneration"] = generation;
 }
 
 /// Marks an object that waits for its finalizers.
@@ -185,6 +205,14 @@ fn defaults(view: &View<'_>, kind: &Kind, name: &str, object: &mut Value) {
                 spec["clusterIP"] = json!(ip);
             }
             object["status"] = json!({"loadBalancer": {}});
+        }
+        "CustomResourceDefinition" => {
+            let since = object["metadata"]["creationTimestamp"].clone();
+            let holds = |kind: &str| {
+                json!({"type": kind, "status": "True", "reason": "Simulated", "message": "",
+                    "lastTransitionTime": since})
+            };
+            object["status"] = json!({"conditions": [holds("NamesAccepted"), holds("Established")]});
         }
         "Deployment" | "StatefulSet" => {
             if object["spec"]["replicas"].is_null() {
