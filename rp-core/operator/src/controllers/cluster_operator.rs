@@ -1,5 +1,7 @@
 //! The state of the operator as other parts of the platform read it (`contract/operator.md` §8.9).
 
+use std::time::Duration;
+
 use rp_operator_api::Condition;
 use serde_json::{Value, json};
 
@@ -8,10 +10,18 @@ use crate::controller::{Outcome, Reconciled, Run};
 use crate::kinds::{CLUSTER_OPERATOR, ObjectName};
 
 pub(super) const NAME: &str = "aro";
+/// How long the operator begins.
+const BEGINNING: Duration = Duration::from_secs(5);
 
 pub(super) async fn reconcile(run: &Run<'_>) -> Reconciled {
     let name = ObjectName::of_cluster(&CLUSTER_OPERATOR, NAME);
-    let object = json!({ "apiVersion": "config.openshift.io/v1", "kind": "ClusterOperator", "metadata": { "name": NAME } });
+    let object = json!({
+        "apiVersion": "config.openshift.io/v1",
+        "kind": "ClusterOperator",
+        "metadata": { "name": NAME },
+        // The definition wants it, though it has no members.
+        "spec": {},
+    });
     ensure(run.api(), &object, Some(&run.owner())).await?;
     let live = run.api().get(name).await?.unwrap_or_default();
     let old = live.get("status").cloned().unwrap_or_default();
@@ -25,7 +35,9 @@ pub(super) async fn reconcile(run: &Run<'_>) -> Reconciled {
             .merge_status(name, &json!({ "metadata": { "resourceVersion": version }, "status": status }))
             .await?;
     }
-    Ok(Outcome::done())
+    // The first status says that the operator begins; the next one what the conditions say.
+    let begins = old["conditions"].as_array().is_none_or(Vec::is_empty);
+    Ok(Outcome { requeue: begins.then_some(BEGINNING), ..Outcome::done() })
 }
 
 /// The conditions of the operator; a time changes only when its status does.
