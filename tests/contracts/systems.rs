@@ -97,7 +97,7 @@ pub(crate) fn without_test<'a>(named: impl Iterator<Item = (&'a str, &'a str)>) 
     Ok(wrong)
 }
 
-const FOLDERS: [(&str, &str); 46] = [
+const FOLDERS: [(&str, &str); 49] = [
     ("stories", "tests/stories"),
     ("contracts", "tests/contracts"),
     ("powercut", "tests/powercut"),
@@ -124,6 +124,9 @@ const FOLDERS: [(&str, &str); 46] = [
     ("rp-node-config", "rp-core/node-config"),
     ("rp-observe", "rp-core/observe"),
     ("rp-openshift", "rp-core/openshift"),
+    ("rp-operator", "rp-core/operator"),
+    ("rp-operator-api", "rp-core/operator/api"),
+    ("rp-operator-objects", "rp-core/operator/objects"),
     ("rp-pool", "rp-core/pool"),
     ("rp-recording", "rp-core/recording"),
     ("rp-rows", "rp-core/rows"),
