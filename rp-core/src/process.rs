@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rp_access::Access;
 use rp_config::{Log, Settings};
 use rp_net::tls::ServerTls;
-use rp_runtime::{Admin, Lifecycle, LogControl, Readiness, ShutdownTimeouts, WATCH_PERIOD, Watch};
+use rp_runtime::{Admin, Lifecycle, LogControl, LogOutput, Readiness, ShutdownTimeouts, WATCH_PERIOD, Watch};
 
 use crate::{Services, reload};
 
@@ -14,12 +14,24 @@ pub const fn shutdown_timeouts(settings: &Settings) -> ShutdownTimeouts {
     ShutdownTimeouts { leave: settings.limits.leave, drain: settings.limits.drain }
 }
 
-/// Starts logging and follows the signals that end the process.
+/// Starts logging on standard error and follows the signals that end the process.
 ///
 /// # Errors
 /// The log filter is wrong, or the signals cannot be followed.
 pub fn begin(log: &Log, timeouts: ShutdownTimeouts) -> anyhow::Result<(LogControl, Lifecycle)> {
-    let control = rp_runtime::start_logging(log)?;
+    begin_with(log, LogOutput::StandardError, timeouts)
+}
+
+/// [`begin`] with the log somewhere else.
+///
+/// # Errors
+/// As [`begin`].
+pub fn begin_with(
+    log: &Log,
+    output: LogOutput,
+    timeouts: ShutdownTimeouts,
+) -> anyhow::Result<(LogControl, Lifecycle)> {
+    let control = rp_runtime::start_logging(log, output)?;
     Ok((control, Lifecycle::with_signals(timeouts)?))
 }
 

@@ -3,6 +3,7 @@
 //! system.
 
 mod accounts;
+mod announce;
 mod azure;
 mod backend;
 mod body;
@@ -64,6 +65,12 @@ struct RunArgs {
     /// Log filter
     #[arg(long, default_value = "info", value_name = "FILTER")]
     log: String,
+    /// Log to a terminal too, instead of to aro-dev.log in the data folder
+    #[arg(long)]
+    log_to_terminal: bool,
+    /// Open the portal in a browser when it is ready
+    #[arg(long)]
+    open: bool,
 }
 
 #[derive(Debug, Subcommand)]

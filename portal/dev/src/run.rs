@@ -1,6 +1,8 @@
 //! Starting everything, in the order in which the parts need each other.
 
+use std::io::IsTerminal as _;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,12 +16,13 @@ use rp_core::process::{self, shutdown_timeouts};
 use rp_frontend::AzureChecks;
 use rp_net::listen::Stop;
 use rp_net::tls::{ClientAuth, ServerFiles, ServerTls};
+use rp_runtime::LogOutput;
 use rp_simulator::fleet::Faults;
 use rp_simulator_oidc::{Backchannel, OidcOptions, OidcProvider};
 use rp_simulator_region::{Region, RegionIdentity, RegionOptions};
-use serde_json::json;
 use tokio::net::TcpListener;
 
+use crate::announce::{self, Banner};
 use crate::folder::{DevState, Folder, Ports, read_text, write_private, write_public};
 use crate::install::RegionInstaller;
 use crate::{RunArgs, accounts, azure, backend, certificates, checks, control, names, offers, seed};
@@ -36,7 +39,8 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<()> {
     let clock: SharedClock = Arc::new(SystemClock);
     let identity = RegionIdentity::open_or_create(&folder.file("region"), clock.now())?;
     let settings = settings(&folder, &kept, &identity, &args)?;
-    let (log, life) = process::begin(&settings.log, shutdown_timeouts(&settings))?;
+    let (output, log_file) = log_output(&folder, args.log_to_terminal)?;
+    let (log, life) = process::begin_with(&settings.log, output, shutdown_timeouts(&settings))?;
     let stop = Stop { stop: life.stopping(), cut: life.cutting() };
 
     let oidc = start_provider(&folder, &kept, &clock, &stop).await?;
@@ -74,7 +78,17 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<()> {
     };
     let serving = serve::start(services, &life, Some(log), extras).await?;
     let portal = serving.portal.clone();
-    announce(&folder, &kept, oidc.issuer(), args.clusters)?;
+    announce::write_state(&folder, &kept, oidc.issuer())?;
+    announce::print(&Banner {
+        folder: &folder,
+        given: &args.data_dir,
+        kept: &kept,
+        clusters: args.clusters,
+        log_file: log_file.as_deref(),
+    });
+    if args.open {
+        announce::open_browser(&announce::url(&kept));
+    }
     control::start(control_listener, portal, oidc, kept.accounts.clone(), kept.control.clone(), &life);
     // Operations are handed on while the store is open.
     if let Err(error) = workers.await {
@@ -82,6 +96,20 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<()> {
     }
     serving.finished().await;
     Ok(())
+}
+
+/// Where the log goes: to standard error when that is read by a program or when it is asked for, else into a file of the
+/// folder, so that the banner stays on the terminal. The log of the start before is kept beside it.
+fn log_output(folder: &Folder, to_terminal: bool) -> anyhow::Result<(LogOutput, Option<PathBuf>)> {
+    if to_terminal || !std::io::stderr().is_terminal() {
+        return Ok((LogOutput::StandardError, None));
+    }
+    let file = folder.file("aro-dev.log");
+    if file.exists() {
+        std::fs::rename(&file, folder.file("aro-dev.log.1")).context("cannot keep the log of before")?;
+    }
+    let opened = std::fs::File::create(&file).with_context(|| format!("cannot write {}", file.display()))?;
+    Ok((LogOutput::File(opened), Some(file)))
 }
 
 /// What comes and goes in the region.
@@ -280,41 +308,4 @@ async fn start_provider(
         stop: stop.clone(),
     };
     Ok(OidcProvider::start(options)?)
-}
-
-/// `dev.json` for scripts, words for people.
-#[expect(clippy::print_stdout, reason = "what make dev shows")]
-fn announce(folder: &Folder, kept: &DevState, issuer: &str, clusters: usize) -> anyhow::Result<()> {
-    let ports = kept.ports;
-    let url = format!("https://localhost:{}", ports.portal);
-    let dev = json!({
-        "url": url,
-        "proxy_url": format!("https://127.0.0.1:{}", ports.portal),
-        "rp_url": format!("https://localhost:{}", ports.rp),
-        "ssh": format!("localhost:{}", ports.ssh),
-        "admin_url": format!("http://127.0.0.1:{}", ports.admin),
-        "issuer": issuer,
-        "ca_file": folder.file("ca.pem"),
-        "accounts": kept.accounts,
-        "pid": std::process::id(),
-    });
-    write_private(&folder.file("dev.json"), &serde_json::to_string_pretty(&dev)?)?;
-    println!("\naro is ready: {clusters} simulated clusters, everything on this machine.\n\n  {url}\n");
-    println!("Your browser does not know this CA: {}\n", folder.file("ca.pem").display());
-    println!("  account     password");
-    for account in &kept.accounts {
-        println!("  {:<10}  {}", account.name, account.password);
-    }
-    let dir = folder.path().display();
-    // Beside this program, so that the commands work from any folder.
-    let own = std::env::current_exe().unwrap_or_default();
-    let bin = own.parent().unwrap_or(std::path::Path::new("")).display();
-    println!("\nTry:");
-    println!("  {bin}/aro-dev login --data-dir {dir}");
-    println!("  {bin}/aro-dev session --data-dir {dir} --as sre > /tmp/cookie");
-    println!(
-        "  {bin}/aro clusters list --portal {url} --ca-file {dir}/ca.pem --session-cookie-file /tmp/cookie"
-    );
-    println!("  {bin}/aro-dev import --data-dir {dir} --kubeconfig ~/.kube/config --name mine\n");
-    Ok(())
 }

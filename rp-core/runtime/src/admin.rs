@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 use crate::heap;
 #[cfg(feature = "profiling")]
 use crate::profile;
-use crate::{LogControl, Readiness, memory, tasks};
+use crate::{LogControl, Readiness, VERSION, memory, tasks};
 
 /// Connections at once.
 const CONNECTIONS: usize = 64;
@@ -64,10 +64,12 @@ impl Admin {
         let failed = |cause| AdminError { address, cause };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let bound = listener.local_addr().map_err(failed)?;
+        let (readiness, registry) = (self.readiness.clone(), self.registry.clone());
         let router = self.router(bound.ip());
         tokio::spawn(async move {
             tokio::select! {
                 () = accept(listener, router) => {}
+                () = readiness.show(&registry) => {}
                 () = cut.cancelled() => {}
             }
         });
@@ -81,6 +83,7 @@ impl Admin {
             .route("/metrics", get(metrics))
             .route("/healthz/live", get(|| async { "ok\n" }))
             .route("/healthz/ready", get(ready))
+            .route("/version", get(|| async { format!("{VERSION}\n") }))
             .route("/log", get(log_filter).put(set_log_filter))
             .route("/debug/tasks", get(|| async { Json(tasks::page()) }))
             .route("/debug/pprof", get(index))
@@ -100,6 +103,7 @@ async fn index() -> &'static str {
     "GET /metrics                     Prometheus\n\
      GET /healthz/live                the process answers\n\
      GET /healthz/ready               every check, with the reason of what fails\n\
+     GET /version                     the build\n\
      GET /log, PUT /log               the log filter, such as info,rp_net=debug\n\
      GET /debug/tasks                 the Tokio runtime\n\
      GET /debug/pprof/cpu?seconds=10  CPU profile; &format=flamegraph for a picture\n\

@@ -1,7 +1,8 @@
-//! Logging: one line per event on standard error, JSON or text, with a filter that changes while we run.
+//! Logging: one line per event on standard error or in a file, JSON or text, with a filter that changes while we run.
 
 mod writer;
 
+use std::fs::File;
 use std::sync::OnceLock;
 use std::{fmt, io};
 
@@ -71,6 +72,13 @@ pub(crate) fn filter(text: &str) -> Result<(reload::Layer<EnvFilter, Registry>, 
     Ok((layer, LogControl(handle)))
 }
 
+/// Where lines go. Standard output is for answers.
+#[derive(Debug)]
+pub enum LogOutput {
+    StandardError,
+    File(File),
+}
+
 /// The writer of this process.
 static WRITER: OnceLock<LogWriter> = OnceLock::new();
 
@@ -81,24 +89,22 @@ pub fn flush_log() {
     }
 }
 
-/// Starts logging for the whole process. Standard output is for answers, so lines go to standard error. Lines of the
-/// proxy's access logs may wait 100 ms for others: call [`flush_log`] before the process ends.
+/// Starts logging for the whole process. Lines of the proxy's access logs may wait 100 ms for others: call [`flush_log`]
+/// before the process ends.
 ///
 /// # Errors
 /// The filter is none, logging was started before, or there is no thread for it.
-pub fn start_logging(settings: &Log) -> Result<LogControl, LogError> {
+pub fn start_logging(settings: &Log, output: LogOutput) -> Result<LogControl, LogError> {
     let (filter, control) = filter(&settings.level)?;
-    let writer = LogWriter::standard_error().map_err(LogError::Thread)?;
+    // Colours are for people at a terminal: in a file they cost a third of every line.
+    let colours = matches!(output, LogOutput::StandardError) && io::IsTerminal::is_terminal(&io::stderr());
+    let writer = LogWriter::open(output).map_err(LogError::Thread)?;
     let _ = WRITER.set(writer.clone());
     let lines: Box<dyn Layer<_> + Send + Sync> = match settings.format {
         LogFormat::Json => {
             Box::new(lines::layer().json().flatten_event(true).with_span_list(false).with_writer(writer))
         }
-        // Colours are for people at a terminal: in a file they cost a third of every line.
-        LogFormat::Text => {
-            let colours = io::IsTerminal::is_terminal(&io::stderr());
-            Box::new(lines::layer().with_ansi(colours).with_writer(writer))
-        }
+        LogFormat::Text => Box::new(lines::layer().with_ansi(colours).with_writer(writer)),
     };
     tracing_subscriber::registry().with(filter).with(lines).try_init().map_err(LogError::Twice)?;
     Ok(control)

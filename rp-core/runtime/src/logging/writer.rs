@@ -1,4 +1,4 @@
-//! Where log lines go: standard error, in pieces that many lines share.
+//! Where log lines go: standard error or a file, in pieces that many lines share.
 //!
 //! A `write` to a file waits while the file system commits, and each commit of a store makes it do so. A worker that
 //! logs a request would wait with it, and every request on that worker. So the lines of the busiest access logs
@@ -12,6 +12,8 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 use tracing::{Level, Metadata};
 use tracing_subscriber::fmt::MakeWriter;
+
+use super::LogOutput;
 
 /// Targets that log a line for each request to a cluster.
 const GATHERED: [&str; 2] = ["proxy.access", "prom.access"];
@@ -44,12 +46,15 @@ impl std::fmt::Debug for Shared {
 }
 
 impl LogWriter {
-    /// Writes to standard error, where a terminal gets each line at once.
+    /// A terminal gets each line at once.
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub(super) fn standard_error() -> io::Result<Self> {
-        Self::new(Box::new(io::stderr()), io::stderr().is_terminal())
+    pub(super) fn open(output: LogOutput) -> io::Result<Self> {
+        match output {
+            LogOutput::StandardError => Self::new(Box::new(io::stderr()), io::stderr().is_terminal()),
+            LogOutput::File(file) => Self::new(Box::new(file), false),
+        }
     }
 
     fn new(output: Box<dyn Write + Send>, at_once: bool) -> io::Result<Self> {
