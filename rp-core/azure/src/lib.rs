@@ -35,6 +35,7 @@ mod tests;
 mod token;
 mod transport;
 mod vault;
+mod versions;
 mod virtual_machines;
 
 pub use access::{AccessChecks, Decision, Directory, Subject};
@@ -61,4 +62,5 @@ pub use service_error::ServiceError;
 pub use storage_accounts::{SasRequest, StorageAccounts, sign_account_sas};
 pub use subnets::{SecurityGroup, SecurityRule, Subnet, Subnets};
 pub use vault::{CertificateOrder, Vault, VaultSecret};
+pub use versions::api_version;
 pub use virtual_machines::{PowerState, Tenants, VmState, VmStates};

@@ -1,10 +1,11 @@
-//! Runs short commands in pods and returns their whole, bounded output.
+//! Runs commands in pods: short ones with their whole, bounded output, others with their output as it comes.
 
+use std::fmt;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
-use kube::api::AttachParams;
+use kube::api::{AttachParams, AttachedProcess};
 use kube::client::Client;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
@@ -44,6 +45,59 @@ pub enum ExecError {
     Broken(#[source] std::io::Error),
 }
 
+/// A command that runs. Dropping it closes the connection; the container's runtime decides what becomes of the process.
+pub struct RunningCommand(AttachedProcess);
+
+impl fmt::Debug for RunningCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunningCommand").finish_non_exhaustive()
+    }
+}
+
+impl RunningCommand {
+    /// Standard output as it comes; `None` after the first call. The command stalls while nobody reads.
+    pub fn stdout(&mut self) -> Option<impl AsyncRead + Unpin + Send + use<>> {
+        self.0.stdout()
+    }
+
+    /// As [`RunningCommand::stdout`], of standard error.
+    pub fn stderr(&mut self) -> Option<impl AsyncRead + Unpin + Send + use<>> {
+        self.0.stderr()
+    }
+
+    /// Waits for the end, after both outputs were read to theirs. `Ok`: exit status 0; `Err`: the cluster's sentence, empty
+    /// when the connection ended without one.
+    ///
+    /// # Errors
+    /// See above.
+    pub async fn end(&mut self) -> Result<(), String> {
+        let status = match self.0.take_status() {
+            Some(status) => status.await,
+            None => None,
+        };
+        match status {
+            Some(status) if status.status.as_deref() == Some("Success") => Ok(()),
+            Some(status) => Err(status.message.unwrap_or_default()),
+            None => Err(String::new()),
+        }
+    }
+}
+
+/// Starts a command without input; the limits of the request are for [`exec`] and do not count here.
+///
+/// # Errors
+/// [`ExecError::Kube`]; the command does not run then.
+pub async fn start(client: &Client, what: &ExecRequest<'_>) -> Result<RunningCommand, ExecError> {
+    let pods: Api<Pod> = Api::namespaced(client.clone(), what.namespace);
+    let mut parameters = AttachParams::default().stdin(false).stdout(true).stderr(true);
+    if let Some(container) = what.container {
+        parameters = parameters.container(container);
+    }
+    let command: Vec<String> = what.command.iter().map(|&word| word.to_owned()).collect();
+    let running = pods.exec(what.pod, command, &parameters).await.map_err(ExecError::Kube)?;
+    Ok(RunningCommand(running))
+}
+
 /// Runs a command and waits until it ends.
 ///
 /// # Errors
@@ -54,21 +108,10 @@ pub async fn exec(client: &Client, what: ExecRequest<'_>) -> Result<ExecOutput, 
 }
 
 async fn run(client: &Client, what: ExecRequest<'_>) -> Result<ExecOutput, ExecError> {
-    let pods: Api<Pod> = Api::namespaced(client.clone(), what.namespace);
-    let mut parameters = AttachParams::default().stdin(false).stdout(true).stderr(true);
-    if let Some(container) = what.container {
-        parameters = parameters.container(container);
-    }
-    let command: Vec<String> = what.command.iter().map(|&word| word.to_owned()).collect();
-    let mut running = pods.exec(what.pod, command, &parameters).await.map_err(ExecError::Kube)?;
-    let status = running.take_status();
+    let mut running = start(client, &what).await?;
     let (out, err) = (running.stdout(), running.stderr());
     let (out, err) = tokio::try_join!(all(out, what.most), all(err, what.most))?;
-    let status = match status {
-        Some(status) => status.await,
-        None => None,
-    };
-    let good = status.and_then(|status| status.status).as_deref() == Some("Success");
+    let good = running.end().await.is_ok();
     Ok(ExecOutput { out, err, good })
 }
 

@@ -13,7 +13,7 @@ mod port_forward;
 pub mod write;
 
 pub use connect::api_status;
-pub use exec::{ExecError, ExecOutput, ExecRequest, exec};
+pub use exec::{ExecError, ExecOutput, ExecRequest, RunningCommand, exec, start as start_exec};
 pub use hosts::{Host, hosts};
 pub use kube::Error as KubeError;
 pub use kube::client::{Body as KubeBody, Client as KubeClient};
