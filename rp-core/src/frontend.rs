@@ -18,6 +18,7 @@ use rp_config::{Settings, Word as _};
 use rp_frontend::{
     AdminParts, AdminRole, AdminRoles, AppLensDetectors, AzureChecks, ClusterConnector, CreateChecks,
     Detectors, Edge, Frontend, FrontendParts, Issuer, Metrics, ReadyWindow, SshEndpoint, StoreOffers,
+    TenantResources,
 };
 use rp_metrics::{Kind, Registry, Spec, Statsd};
 use rp_net::Origins;
@@ -34,6 +35,8 @@ use crate::{Services, VERSION, files, listener_limits, reload};
 const STATSD: &str = "rp";
 /// For a diagnosis with its repeats: a customer waits for the answer.
 const DIAGNOSIS_PATIENCE: Duration = Duration::from_secs(50);
+/// For one call of an administrator's action with its repeats.
+const ACTION_PATIENCE: Duration = Duration::from_mins(10);
 
 /// Who may call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -119,9 +122,16 @@ async fn admin(services: &Services, ssh: Option<SshEndpoint>) -> anyhow::Result<
     Ok(AdminParts {
         reach: Some(reach),
         issuer,
+        azure: azure(services),
         machines: services.azure.boot_diagnostics(),
         roles: roles(settings),
     })
+}
+
+/// Clusters' resources in Azure, for actions of administrators, with the tries of steps: they are waited for.
+fn azure(services: &Services) -> Option<Arc<dyn TenantResources>> {
+    let policy = CallPolicy::new(RetryPolicy::STEPS, ACTION_PATIENCE);
+    services.azure.client().map(|arm| Arc::new(arm.with_policy(policy)) as _)
 }
 
 /// What Azure is asked about a new cluster, where there is an Azure; a simulation brings its own.
@@ -197,7 +207,8 @@ async fn parts(
         gateway: told.gateway,
         edge: Edge {
             audit: Some(services.audit.clone()),
-            metrics: Metrics::new(&services.registry, services.statsd.service(STATSD)),
+            metrics: Metrics::new(&services.registry, services.statsd.service(STATSD))
+                .with_clusters(services.statsd.clusters()),
             ready: ReadyWindow::new(answers.ready_delay, life.leaving()),
             read_time: answers.read_time,
             poll_after: answers.poll_after,

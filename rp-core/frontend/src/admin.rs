@@ -3,18 +3,33 @@
 //! other.
 
 mod access;
+mod action;
+mod audit_detail;
+mod azure;
 mod billing;
 mod catalogue;
 mod cluster_api;
+mod context;
+mod csrs;
+mod exec;
 mod fleet;
 mod hive;
 mod kubernetes;
 mod machines;
+mod managed_resources;
+mod network;
+mod nodes;
+mod object_writes;
 mod objects;
 mod path;
+mod pod_logs;
 mod roles;
 mod rules;
+mod run_job;
 mod selectors;
+mod stream;
+mod top;
+mod vms;
 
 use std::sync::Arc;
 
@@ -23,11 +38,16 @@ use rp_api::CloudError;
 use rp_azure::BootDiagnostics;
 
 pub use access::{Issuer, SshEndpoint};
+pub(crate) use action::Action;
+pub(crate) use audit_detail::{AuditDetail, audit_detail};
+pub use azure::TenantResources;
 pub use cluster_api::ClusterConnector;
 pub(crate) use path::{Admin, route};
 pub use roles::{AdminRole, AdminRoles};
 pub(crate) use roles::{may_tool, needed};
+pub(crate) use stream::{StreamEnd, StreamWatch};
 
+use self::context::ActionContext;
 use crate::call::Call;
 use crate::dependencies::FrontendParts;
 use crate::fault::Fault;
@@ -40,6 +60,8 @@ pub struct AdminParts {
     pub reach: Option<ClusterConnector>,
     /// Issues grants; `None`: grants cannot be issued.
     pub issuer: Option<Issuer>,
+    /// Resources in Azure; `None`: Azure is not asked.
+    pub azure: Option<Arc<dyn TenantResources>>,
     /// Reads serial consoles; `None`: Azure is not queried.
     pub machines: Option<Arc<dyn BootDiagnostics>>,
     /// The role of each person for whom the tool calls.
@@ -65,6 +87,15 @@ pub(crate) async fn dispatch(
         (&Method::GET, Admin::SyncSets { name }) => hive::sync_sets(call, name.as_deref()),
         (&Method::GET, Admin::HiveObjects) => Err(hive::not_available().into()),
         (&Method::GET, Admin::Objects(path)) => objects::get(parts, call, path).await,
+        (&Method::POST, Admin::Objects(path)) => {
+            object_writes::put(ActionContext { parts, call, path }).await
+        }
+        (&Method::DELETE, Admin::Objects(path)) => {
+            object_writes::delete(ActionContext { parts, call, path }).await
+        }
+        (method, Admin::Action { path, action }) if action.is_called_by(method) => {
+            act(ActionContext { parts, call, path }, *action).await
+        }
         (&Method::GET, Admin::SerialConsole(path)) => machines::serial_console(parts, call, path).await,
         (&Method::GET, Admin::Selectors(path)) => selectors::get(parts, path).await,
         (&Method::POST, Admin::Kubeconfig { path, elevated }) => {
@@ -72,6 +103,30 @@ pub(crate) async fn dispatch(
         }
         (&Method::POST, Admin::Ssh(path)) => access::ssh(parts, call, path).await,
         _ => Ok(method_not_allowed(asked.methods())),
+    }
+}
+
+/// Does something with one cluster.
+async fn act(of: ActionContext<'_>, action: Action) -> Result<HttpResponse, Fault> {
+    match action {
+        Action::PodLogs => pod_logs::get(of).await,
+        Action::ApproveCsr => csrs::approve(of).await,
+        Action::CordonNode => nodes::cordon(of).await,
+        Action::DrainNode => nodes::drain(of).await,
+        Action::TopPods => top::pods(of).await,
+        Action::TopNodes => top::nodes(of).await,
+        Action::Exec => exec::exec(of).await,
+        Action::RunJob => run_job::run(of).await,
+        Action::EtcdKeyCount => exec::etcd_key_count(of).await,
+        Action::Resources => managed_resources::list(of).await,
+        Action::RouteTable => network::effective_routes(of).await,
+        Action::Skus => network::skus(of).await,
+        Action::RedeployVm => vms::redeploy(of).await,
+        Action::StartVm => vms::start(of).await,
+        Action::StopVm => vms::stop(of).await,
+        Action::ResizeVm => vms::resize(of).await,
+        Action::ReconcileNic => network::reconcile(of).await,
+        Action::DeleteResource => managed_resources::delete(of).await,
     }
 }
 

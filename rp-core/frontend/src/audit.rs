@@ -5,12 +5,13 @@
 use std::time::Duration;
 
 use http::Method;
-use rp_audit::Audit;
+use rp_audit::{Audit, Command};
 use rp_base::chain;
 use rp_base::text::{clean, visible};
 use rp_documents::{Actor, Entry, Outcome, Phase, ResourceId, Side};
 
 use crate::pipeline::RequestContext;
+use crate::response::Change;
 
 /// The verb of a method.
 fn verb(method: &Method) -> &'static str {
@@ -47,6 +48,13 @@ fn entry(context: &RequestContext, at: rp_base::Timestamp, phase: Phase) -> Opti
         Some(query) => visible(format!("{}?{query}", context.head.uri.path()).as_bytes(), 1024),
         None => visible(context.head.uri.path().as_bytes(), 1024),
     };
+    if let Some(detail) = context.detail() {
+        entry.subresource = clean(&detail.kind, 256);
+        entry.namespace = clean(&detail.namespace, 256);
+        entry.name = clean(&detail.name, 512);
+        Command::new(&detail.command).write_to(&mut entry);
+    }
+    entry.reason = clean(&context.header("x-aro-reason"), 512);
     Some(entry)
 }
 
@@ -66,9 +74,13 @@ pub(crate) async fn record_start(
 }
 
 /// How a request ended, for the audit log.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct RequestEnd {
     pub(crate) status: u16,
+    /// How a streamed answer ended: `ok`, `failed`, `timeout`, `gone`.
+    pub(crate) streamed: Option<&'static str>,
+    /// What the request changed in a cluster or in Azure.
+    pub(crate) change: Option<Change>,
     pub(crate) took: Duration,
     pub(crate) read: u64,
     pub(crate) written: u64,
@@ -85,11 +97,17 @@ pub(crate) async fn record_end(
 ) {
     let phase = if end.begun { Phase::End } else { Phase::Single };
     let Some(mut entry) = entry(context, at, phase) else { return };
-    let (word, side) = match end.status {
-        ..400 => ("ok", None),
-        400..500 => ("refused", Some(Side::You)),
+    let (word, side) = match (end.status, end.streamed) {
+        (..400, None | Some("ok")) => ("ok", None),
+        (..400, Some("gone")) => ("gone", Some(Side::You)),
+        (..400, Some(word)) => (word, Some(Side::Cluster)),
+        (400..500, _) => ("refused", Some(Side::You)),
         _ => ("failed", Some(Side::Us)),
     };
+    if let Some(Change { before, after }) = &end.change {
+        let change = format!("#before={before}&after={after}");
+        entry.query.push_str(&visible(change.as_bytes(), 512));
+    }
     entry.result = Outcome { status: end.status, word: word.to_owned(), side };
     entry.took_ms = u64::try_from(end.took.as_millis()).unwrap_or(u64::MAX);
     (entry.bytes_in, entry.bytes_out) = (end.read, end.written);

@@ -16,6 +16,8 @@ use crate::not_ready::NotReady;
 
 /// Most request bodies in memory at a time; each is at most 1 MiB.
 const BODIES: usize = 512;
+/// Most streamed answers of administrators' actions at a time.
+const STREAMS: usize = 64;
 /// Of the heartbeat (`contract/frontend.md` §14.3).
 const PERIOD: Duration = Duration::from_secs(60);
 
@@ -38,6 +40,8 @@ pub struct Edge {
     pub own: Url,
     /// Permits for request bodies in memory.
     pub bodies: Arc<Semaphore>,
+    /// Permits for streamed answers of administrators' actions.
+    pub streams: Arc<Semaphore>,
 }
 
 impl Default for Edge {
@@ -51,6 +55,7 @@ impl Default for Edge {
             referers: vec!["management.azure.com".to_owned()],
             own: contract_address(),
             bodies: Arc::new(Semaphore::new(BODIES)),
+            streams: Arc::new(Semaphore::new(STREAMS)),
         }
     }
 }

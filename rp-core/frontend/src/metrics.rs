@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use rp_metrics::{Counter, Family, Gauge, Histogram, Registry, Statsd, buckets, labels, metrics};
+use rp_metrics::statsd::PERIOD;
+use rp_metrics::{Counter, Family, Gauge, GaugeGuard, Histogram, Registry, Statsd, buckets, labels, metrics};
+use tokio::task::JoinHandle;
 
 labels! {
     /// A request that ended.
@@ -25,6 +27,8 @@ metrics! {
         pub running: Gauge = "requests_running";
         /// Whether the API takes requests: 1 or 0.
         pub ready: Gauge = "ready";
+        /// Administrators' actions that run now and may disturb a cluster.
+        pub unplanned_maintenance: Gauge = "unplanned_maintenance";
         /// Panics of requests.
         pub panics: Counter = "panics_total";
     }
@@ -35,6 +39,8 @@ metrics! {
 pub struct Metrics {
     pub(crate) counted: FrontendMetrics,
     statsd: Statsd,
+    /// What is told of clusters.
+    clusters: Statsd,
 }
 
 impl Default for Metrics {
@@ -57,7 +63,28 @@ pub(crate) struct RequestSample<'a> {
 impl Metrics {
     /// Counts into a registry and emits the contract's points.
     pub fn new(registry: &Registry, statsd: Statsd) -> Self {
-        Self { counted: FrontendMetrics::register(registry), statsd }
+        Self { counted: FrontendMetrics::register(registry), statsd, clusters: Statsd::none() }
+    }
+
+    /// The same, with what is told of clusters.
+    #[must_use]
+    pub fn with_clusters(self, clusters: Statsd) -> Self {
+        Self { clusters, ..self }
+    }
+
+    /// Says that a cluster is being worked on, at once and every minute until the guard is dropped. The id is in lower case.
+    pub(crate) fn unplanned(&self, resource_id: String) -> UnplannedMaintenance {
+        let clusters = self.clusters.clone();
+        let told = clusters.is_on().then(|| {
+            tokio::spawn(async move {
+                let mut ticks = tokio::time::interval(PERIOD);
+                loop {
+                    ticks.tick().await;
+                    clusters.gauge("frontend.maintenance.unplanned", 1, &[("resourceId", &resource_id)]);
+                }
+            })
+        });
+        UnplannedMaintenance { _counted: self.counted.unplanned_maintenance.track(), told }
     }
 
     /// A request ended.
@@ -94,6 +121,21 @@ impl Metrics {
         self.counted.ready.set(f64::from(u8::from(ready)));
         if ready {
             self.statsd.gauge("frontend.heartbeat", 1, &[("version", version)]);
+        }
+    }
+}
+
+/// An action of an administrator's tool that runs.
+#[derive(Debug)]
+pub(crate) struct UnplannedMaintenance {
+    _counted: GaugeGuard,
+    told: Option<JoinHandle<()>>,
+}
+
+impl Drop for UnplannedMaintenance {
+    fn drop(&mut self) {
+        if let Some(told) = &self.told {
+            told.abort();
         }
     }
 }

@@ -20,7 +20,7 @@ use rp_base::text::clean;
 use rp_net::door::ConnectionHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::admin::{self, Admin, AdminRole};
+use crate::admin::{self, Admin, AdminRole, AuditDetail, StreamEnd, StreamWatch};
 use crate::audit;
 use crate::call::{self, Call, Correlation, header};
 use crate::dependencies::{AuthorizedCaller, Caller, FrontendParts};
@@ -28,7 +28,7 @@ use crate::dispatch::dispatch;
 use crate::fault::{Fault, internal, unavailable};
 use crate::metrics::RequestSample;
 use crate::path::{Route, RouteError, is_admin, route};
-use crate::response::{HttpResponse, error, method_not_allowed};
+use crate::response::{Change, HttpResponse, error, method_not_allowed};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-ms-request-id");
 const CLIENT_REQUEST_ID: HeaderName = HeaderName::from_static("x-ms-client-request-id");
@@ -50,6 +50,8 @@ pub(crate) struct RequestContext {
     found: Result<Route, RouteError>,
     body: AtomicU64,
     begun: AtomicBool,
+    /// What the body of an administrator's action is about.
+    detail: OnceLock<AuditDetail>,
     /// Set once the caller is authorized.
     authorized: OnceLock<AuthorizedCaller>,
     /// Cancelled when the client has disconnected.
@@ -82,6 +84,7 @@ impl RequestContext {
             head,
             body: AtomicU64::new(0),
             begun: AtomicBool::new(false),
+            detail: OnceLock::new(),
             authorized: OnceLock::new(),
             gone,
         }
@@ -106,12 +109,22 @@ impl RequestContext {
 
     /// Whether the query names the objects or the machine that the request is about.
     pub(crate) fn is_named_by_query(&self) -> bool {
-        matches!(&self.found, Ok(Route::Admin(Admin::Objects(_) | Admin::SerialConsole(_))))
+        let found = self.found.as_ref();
+        matches!(found, Ok(Route::Admin(Admin::Objects(_) | Admin::SerialConsole(_) | Admin::Action { .. })))
     }
 
-    /// Whether the request reads a machine's log, which may contain secrets by accident.
+    /// Whether the request reads a log, which may contain secrets by accident.
     fn reads_logs(&self) -> bool {
-        matches!(&self.found, Ok(Route::Admin(Admin::SerialConsole(_))))
+        match &self.found {
+            Ok(Route::Admin(Admin::SerialConsole(_))) => true,
+            Ok(Route::Admin(Admin::Action { action, .. })) => action.shows_logs(),
+            _ => false,
+        }
+    }
+
+    /// What the body of an administrator's action is about, once it was read.
+    pub(crate) fn detail(&self) -> Option<&AuditDetail> {
+        self.detail.get()
     }
 
     /// The admin tool that calls, by its certificate; empty: not authenticated by a named certificate.
@@ -169,9 +182,35 @@ async fn process(parts: Arc<FrontendParts>, request: Request, gone: Cancellation
         error(&internal())
     });
     set_request_ids(&mut answer, &context);
-    let told = (answer.status().as_u16(), answer.body().size_hint().exact().unwrap_or_default());
-    record_end(&parts, &context, told, began).await;
+    let change = answer.extensions_mut().remove::<Change>();
+    let end =
+        |streamed, written| RequestOutcome { code: answer.status().as_u16(), written, streamed, change };
+    match answer.extensions().get::<StreamWatch>().cloned() {
+        // The answer is still being written: the request ends with it.
+        Some(watch) => {
+            let end = end(None, 0);
+            tokio::spawn(async move {
+                let StreamEnd { word, written } = watch.end().await;
+                let outcome = RequestOutcome { streamed: Some(word), written, ..end };
+                record_end(&parts, &context, outcome, began).await;
+            });
+        }
+        None => {
+            let written = answer.body().size_hint().exact().unwrap_or_default();
+            record_end(&parts, &context, end(None, written), began).await;
+        }
+    }
     answer
+}
+
+/// How a request ended.
+struct RequestOutcome {
+    code: u16,
+    /// Bytes of the body.
+    written: u64,
+    /// How a streamed answer ended.
+    streamed: Option<&'static str>,
+    change: Option<Change>,
 }
 
 /// Sets the request ids on the response.
@@ -190,9 +229,10 @@ fn set_request_ids(answer: &mut HttpResponse, context: &RequestContext) {
 async fn record_end(
     parts: &FrontendParts,
     context: &RequestContext,
-    (code, written): (u16, u64),
+    outcome: RequestOutcome,
     began: Instant,
 ) {
+    let RequestOutcome { code, written, streamed, change } = outcome;
     let took = began.elapsed();
     let (method, api_version) = (&context.head.method, context.api_version.as_str());
     parts.edge.metrics.observe(&RequestSample { method, api_version, code, route: context.template(), took });
@@ -200,7 +240,7 @@ async fn record_end(
     log(context, code, took.as_secs_f64(), (read, written));
     if let Some(audit) = parts.edge.audit.as_ref().filter(|_| !context.is_health()) {
         let begun = context.begun.load(Ordering::Relaxed);
-        let end = audit::RequestEnd { status: code, took, read, written, begun };
+        let end = audit::RequestEnd { status: code, streamed, change, took, read, written, begun };
         audit::record_end(audit, context, parts.clock.now(), &end).await;
     }
 }
@@ -283,6 +323,10 @@ async fn authorize_and_dispatch(
     context.permitted(parts, route)?;
     // The permit is held until the response is ready; it bounds the bodies in memory.
     let (_room, call) = read(parts, context, body).await?;
+    if context.admin {
+        // A request is read once, so the cell is empty.
+        let _ = context.detail.set(admin::audit_detail(route, &call));
+    }
     if let Some(audit) =
         parts.edge.audit.as_ref().filter(|_| is_sensitive(&call.method) || context.reads_logs())
     {

@@ -18,6 +18,19 @@ const AGAIN: HeaderValue = HeaderValue::from_static("10");
 
 pub(crate) type HttpResponse = Response<Body>;
 
+/// What an action changed, as the audit log keeps it: stands in the extensions of its answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Change {
+    pub(crate) before: String,
+    pub(crate) after: String,
+}
+
+impl Change {
+    pub(crate) fn new(before: &str, after: &str) -> Self {
+        Self { before: before.to_owned(), after: after.to_owned() }
+    }
+}
+
 /// JSON with four spaces.
 pub(crate) fn json_response(status: StatusCode, value: &impl Serialize) -> HttpResponse {
     match render::render(value) {

@@ -1,6 +1,7 @@
 //! The API over a store in memory, called as ARM calls it.
 
 mod admin;
+mod azure_actions;
 mod callers;
 mod consoles;
 mod fixture;

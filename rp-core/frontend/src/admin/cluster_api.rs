@@ -3,13 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Limited};
 use rp_api::CloudError;
 use rp_base::chain;
 use rp_documents::ResourceId;
-use rp_kube::connect::Identity;
+use rp_kube::connect::{self, ClientOptions, Identity};
 use rp_kube::lean::{LeanClient, LeanError, LeanOptions};
-use rp_net::{Dialer, Directory, DirectoryError};
+use rp_kube::{KubeBody, KubeClient, KubeError};
+use rp_net::{Dialer, Directory, DirectoryError, Target};
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::failed;
 use crate::fault::{internal, unavailable};
@@ -25,23 +30,61 @@ pub struct ClusterConnector {
     pub dialer: Dialer,
 }
 
+/// Largest answer to a change, bytes: objects of etcd have at most 1.5 MiB, lists are read in pages.
+const MOST_ANSWER: usize = 16 << 20;
+
 /// One cluster's API server, accessed with the read-only credential.
 pub(super) struct ClusterApi {
     lean: LeanClient,
 }
 
+/// One cluster's API server, accessed with the service's credential (`contract/frontend.md` §12.2).
+#[derive(Clone)]
+pub(super) struct AdminApi {
+    pub(super) client: KubeClient,
+    /// Our request id, which the cluster's own audit log then has (`Audit-ID`).
+    request: HeaderValue,
+}
+
 impl ClusterConnector {
     /// The API server of a cluster. Nothing is dialled yet.
     pub(super) async fn api(&self, path: &ClusterPath) -> Result<ClusterApi, CloudError> {
-        let id = ResourceId::parse(&path.original).map_err(|_| internal())?;
-        let target = self.directory.find(&id).await.map_err(|error| match error {
-            DirectoryError::Unknown => path.missing(),
-            DirectoryError::Unavailable(_) => unavailable(),
-            DirectoryError::NotReachable(_) | DirectoryError::Unusable(_) => failed(error.to_string()),
-        })?;
+        let target = self.target(path).await?;
         let options = LeanOptions { head: Duration::from_secs(30), ..LeanOptions::default() };
         let lean = LeanClient::new(self.dialer.clone(), target, Identity::Read, options);
         Ok(ClusterApi { lean: lean.map_err(|error| failed(chain(&error).to_string()))? })
+    }
+
+    /// The same with the service's credential, for what changes the cluster or runs in it. Nothing is dialled yet.
+    pub(super) async fn admin(&self, path: &ClusterPath, request: &str) -> Result<AdminApi, CloudError> {
+        self.with_client(path, request, Identity::Admin).await
+    }
+
+    /// The same with the credential that reads, for answers that are passed on as they come.
+    pub(super) async fn reader(&self, path: &ClusterPath, request: &str) -> Result<AdminApi, CloudError> {
+        self.with_client(path, request, Identity::Read).await
+    }
+
+    async fn with_client(
+        &self,
+        path: &ClusterPath,
+        request: &str,
+        identity: Identity,
+    ) -> Result<AdminApi, CloudError> {
+        let target = self.target(path).await?;
+        let options = ClientOptions::default();
+        let client = connect::client(self.dialer.clone(), target, identity, &options);
+        let client = client.map_err(|error| failed(chain(&error).to_string()))?;
+        Ok(AdminApi { client, request: HeaderValue::from_str(request).map_err(|_| internal())? })
+    }
+
+    async fn target(&self, path: &ClusterPath) -> Result<Arc<Target>, CloudError> {
+        let id = ResourceId::parse(&path.original).map_err(|_| internal())?;
+        self.directory.find(&id).await.map_err(|error| match error {
+            DirectoryError::Unknown => path.missing(),
+            DirectoryError::Unavailable(_) => unavailable(),
+            DirectoryError::NotReachable(_) | DirectoryError::Unusable(_) => failed(error.to_string()),
+        })
     }
 }
 
@@ -78,6 +121,76 @@ impl ClusterApi {
         }
         let told: Status = serde_json::from_slice(&body).unwrap_or_default();
         Err(refused(got.status.as_u16(), told))
+    }
+}
+
+impl AdminApi {
+    /// Makes a request and gives the whole answer. The body of a PATCH is a merge patch (RFC 7396).
+    ///
+    /// # Errors
+    /// As [`ClusterApi::get`].
+    pub(super) async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Value, CloudError> {
+        let answer = self.send(method, path, body).await?;
+        let read = Limited::new(answer.into_body(), MOST_ANSWER).collect().await;
+        let body = read.map_err(|_| failed("the API server's answer broke off or is too long"))?.to_bytes();
+        serde_json::from_slice(&body).map_err(|_| failed("the API server's answer cannot be read"))
+    }
+
+    /// Makes a request and gives the answer as it comes, if its status is a success.
+    ///
+    /// # Errors
+    /// As [`ClusterApi::get`].
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Response<KubeBody>, CloudError> {
+        let kind = if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
+        let bytes = body.map(serde_json::to_vec).transpose().map_err(|_| internal())?.unwrap_or_default();
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("content-type", kind)
+            .header("audit-id", &self.request)
+            .body(KubeBody::from(bytes))
+            .map_err(|_| CloudError::invalid("", "The provided resource is invalid."))?;
+        let answer = self.client.send(request).await.map_err(|error| unreached(&error))?;
+        if answer.status().is_success() {
+            return Ok(answer);
+        }
+        let status = answer.status();
+        let told = Limited::new(answer.into_body(), 1 << 20).collect().await;
+        Err(status_error(status, &told.map(http_body_util::Collected::to_bytes).unwrap_or_default()))
+    }
+}
+
+fn status_error(status: StatusCode, body: &Bytes) -> CloudError {
+    refused(status.as_u16(), serde_json::from_slice(body).unwrap_or_default())
+}
+
+/// An error of the Kubernetes client: what the API server said, or why it said nothing.
+pub(super) fn unreached(error: &KubeError) -> CloudError {
+    match error {
+        KubeError::Api(status) => {
+            let details = status.details.as_ref();
+            let told = Status {
+                message: status.message.clone(),
+                reason: status.reason.clone(),
+                details: Details {
+                    name: details.map(|details| details.name.clone()).unwrap_or_default(),
+                    group: details.map(|details| details.group.clone()).unwrap_or_default(),
+                    kind: details.map(|details| details.kind.clone()).unwrap_or_default(),
+                },
+            };
+            refused(status.code, told)
+        }
+        other => failed(rp_base::text::clean(&chain(other).to_string(), 4096)),
     }
 }
 

@@ -34,6 +34,23 @@ impl fmt::Display for Resource {
 }
 
 impl Resource {
+    /// `v1`, `apps/v1`.
+    pub(super) fn api_version(&self) -> String {
+        let Self { group, version, .. } = self;
+        if group.is_empty() { version.clone() } else { format!("{group}/{version}") }
+    }
+
+    /// `Pod`, `Deployment.apps`.
+    pub(super) fn kind_and_group(&self) -> String {
+        let Self { group, kind, .. } = self;
+        if group.is_empty() { kind.clone() } else { format!("{kind}.{group}") }
+    }
+
+    /// A resource of the core group.
+    pub(super) fn core(name: &str, kind: &str) -> Self {
+        Self { group: String::new(), version: "v1".to_owned(), name: name.to_owned(), kind: kind.to_owned() }
+    }
+
     /// The path of one object, or of all. Both names were checked.
     pub(super) fn path(&self, namespace: &str, name: &str) -> String {
         let Self { group, version, name: plural, .. } = self;

@@ -11,7 +11,8 @@ use rp_azure::{AzureError, BootDiagnostics, serial};
 use rp_database::Typed;
 use rp_documents::SubscriptionDocument;
 
-use super::failed;
+use super::azure::unregistered;
+use super::{failed, rules};
 use crate::call::Call;
 use crate::dependencies::FrontendParts;
 use crate::document;
@@ -31,7 +32,7 @@ pub(super) async fn serial_console(
 ) -> Result<HttpResponse, Fault> {
     let found = document::find(&parts.store, &path.key()).await?.ok_or_else(|| path.missing())?;
     known(parts, path).await?;
-    let machine = machine(call)?;
+    let machine = rules::machine(call)?;
     let group = &found.value.cluster.properties.cluster_profile.resource_group_id;
     let boot = parts.admin.machines.clone();
     let boot = boot.ok_or_else(|| failed("machines cannot be asked for from here"))?;
@@ -47,21 +48,7 @@ async fn known(parts: &FrontendParts, path: &ClusterPath) -> Result<(), Fault> {
     if subscriptions.get(&path.subscription).await?.is_some() {
         return Ok(());
     }
-    let message = format!("Request is not allowed in unregistered subscription '{}'.", path.subscription);
-    Err(CloudError::bad("InvalidSubscriptionState", "", message).into())
-}
-
-/// `vmName` (`contract/frontend.md` §11.3).
-fn machine(call: &Call) -> Result<&str, CloudError> {
-    let name = call.parameter("vmName").unwrap_or_default();
-    if name.is_empty() {
-        return Err(CloudError::invalid("", "The vmName parameter is required."));
-    }
-    let good = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'.';
-    if name.len() <= 255 && name.bytes().all(good) && !name.starts_with(['.', '-']) {
-        return Ok(name);
-    }
-    Err(CloudError::invalid("", format!("The provided vmName '{name}' is invalid.")))
+    Err(unregistered(&path.subscription).into())
 }
 
 async fn read(boot: &Arc<dyn BootDiagnostics>, group: &str, machine: &str) -> Result<String, CloudError> {

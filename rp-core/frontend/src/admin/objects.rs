@@ -10,6 +10,7 @@ use rp_api::CloudError;
 use serde::Deserialize;
 
 use super::kubernetes::{self, Resource};
+use super::object_writes::flag;
 use super::{failed, rules};
 use crate::call::Call;
 use crate::dependencies::FrontendParts;
@@ -92,14 +93,7 @@ fn checked(told: Vec<u8>, resource: &Resource, one: bool, kind: &str) -> Result<
 impl<'a> ObjectQuery<'a> {
     fn from_call(call: &'a Call) -> Result<Self, CloudError> {
         let text = |name| call.parameter(name).unwrap_or_default();
-        let unrestricted = match text("unrestricted") {
-            "" | "0" | "f" | "F" | "false" | "FALSE" | "False" => false,
-            "1" | "t" | "T" | "true" | "TRUE" | "True" => true,
-            other => {
-                let message = format!("The provided unrestricted '{other}' is invalid.");
-                return Err(CloudError::invalid("unrestricted", message));
-            }
-        };
+        let unrestricted = flag(text("unrestricted"), "unrestricted")?;
         Ok(Self { kind: text("kind"), namespace: text("namespace"), name: text("name"), unrestricted })
     }
 }

@@ -1,5 +1,6 @@
 //! Paths below `/admin` (`contract/frontend.md` §10, §11).
 
+use super::action::Action;
 use crate::path::{ClusterPath, Route, RouteError};
 
 /// The route of a path below `/admin`. Strings are lower case unless noted otherwise.
@@ -29,6 +30,11 @@ pub(crate) enum Admin {
         elevated: bool,
     },
     Ssh(ClusterPath),
+    /// What is done with the cluster.
+    Action {
+        path: ClusterPath,
+        action: Action,
+    },
 }
 
 /// Below a cluster.
@@ -62,6 +68,7 @@ impl Admin {
             Self::Kubeconfig { elevated: false, .. } => below!("kubeconfig/new"),
             Self::Kubeconfig { elevated: true, .. } => below!("kubeconfig/newelevated"),
             Self::Ssh(_) => below!("ssh/newelevated"),
+            Self::Action { action, .. } => action.template(),
         }
     }
 
@@ -75,9 +82,10 @@ impl Admin {
             | Self::Clusters
             | Self::SyncSets { .. }
             | Self::HiveObjects
-            | Self::Objects(_)
             | Self::Selectors(_)
             | Self::SerialConsole(_) => "GET",
+            Self::Objects(_) => "GET, POST, DELETE",
+            Self::Action { action, .. } => action.methods(),
             Self::Kubeconfig { .. } | Self::Ssh(_) => "POST",
         }
     }
@@ -89,7 +97,8 @@ impl Admin {
             | Self::Selectors(path)
             | Self::SerialConsole(path)
             | Self::Kubeconfig { path, .. }
-            | Self::Ssh(path) => Some(path),
+            | Self::Ssh(path)
+            | Self::Action { path, .. } => Some(path),
             _ => None,
         }
     }
@@ -121,7 +130,10 @@ pub(crate) fn route(
                 ["kubeconfig", "new"] => Ok(Admin::Kubeconfig { path, elevated: false }),
                 ["kubeconfig", "newelevated"] => Ok(Admin::Kubeconfig { path, elevated: true }),
                 ["ssh", "newelevated"] => Ok(Admin::Ssh(path)),
-                _ => Err(RouteError::Unknown),
+                suffix => match Action::find(suffix) {
+                    Some(action) => Ok(Admin::Action { path, action }),
+                    None => Err(RouteError::Unknown),
+                },
             }
         }
         _ => Err(RouteError::Unknown),

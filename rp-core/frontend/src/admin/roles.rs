@@ -124,10 +124,12 @@ pub(crate) fn needed(method: &Method, route: &Route, unrestricted: bool) -> Admi
             Admin::Kubeconfig { elevated: true, .. } | Admin::Ssh(_) | Admin::HiveObjects => {
                 return AdminRole::Elevated;
             }
-            Admin::Objects(_) if unrestricted => return AdminRole::Elevated,
+            // What is written may run with any rights of its namespace, as a job may.
+            Admin::Objects(_) if unrestricted || *method == Method::POST => return AdminRole::Elevated,
             Admin::SerialConsole(_) | Admin::Kubeconfig { elevated: false, .. } => {
                 return AdminRole::Operator;
             }
+            Admin::Action { action, .. } => return action.role(),
             Admin::Versions
             | Admin::RoleSets
             | Admin::VmSizes

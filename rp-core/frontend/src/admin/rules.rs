@@ -1,9 +1,11 @@
-//! Which objects of a cluster administrators' tools may read (`contract/frontend.md` §11.2).
+//! Which objects of a cluster administrators' tools may read and change, and how things may be named
+//! (`contract/frontend.md` §11.2, §11.3).
 
 use rp_api::CloudError;
 use rp_openshift::namespaces::is_openshift;
 
 use super::kubernetes::Resource;
+use crate::call::Call;
 
 /// Groups whose objects outside of any namespace may be read.
 const GROUPS: [&str; 12] = [
@@ -21,6 +23,15 @@ const GROUPS: [&str; 12] = [
     "rbac.authorization.k8s.io",
 ];
 
+/// What a request does with an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    /// Reads one or all; both names may be empty. `unrestricted`: in every namespace, and outside of any.
+    Read { unrestricted: bool },
+    /// Changes one.
+    Write,
+}
+
 /// Whether that may be read; both names may be empty. `unrestricted` allows every namespace and cluster-scoped objects.
 ///
 /// # Errors
@@ -31,6 +42,21 @@ pub(super) fn read(
     name: &str,
     unrestricted: bool,
 ) -> Result<(), CloudError> {
+    scope(resource, namespace, unrestricted)?;
+    object(resource, namespace, name, Use::Read { unrestricted })
+}
+
+/// Whether that object may be changed.
+///
+/// # Errors
+/// The rule that is broken, in the contract's order.
+pub(super) fn write(resource: &Resource, namespace: &str, name: &str) -> Result<(), CloudError> {
+    scope(resource, namespace, false)?;
+    object(resource, namespace, name, Use::Write)
+}
+
+/// Rules 2 and 3: the platform's objects.
+fn scope(resource: &Resource, namespace: &str, unrestricted: bool) -> Result<(), CloudError> {
     let forbidden = |message: String| Err(CloudError::new(403, "Forbidden", "", message));
     let core_nodes = resource.group.is_empty() && resource.name == "nodes";
     if !unrestricted && namespace.is_empty() && !GROUPS.contains(&resource.group.as_str()) && !core_nodes {
@@ -39,21 +65,81 @@ pub(super) fn read(
     if !unrestricted && !namespace.is_empty() && !is_openshift(namespace) {
         return forbidden(format!("Access to the provided namespace '{namespace}' is forbidden."));
     }
+    Ok(())
+}
+
+/// Rules 4 to 6: no credentials, no roles, and names that stay in their segment of a path.
+///
+/// # Errors
+/// The rule that is broken, in the contract's order.
+pub(super) fn object(resource: &Resource, namespace: &str, name: &str, how: Use) -> Result<(), CloudError> {
+    let forbidden = |message: &str| Err(CloudError::new(403, "Forbidden", "", message));
     if rp_access::credentials::carried_by(&resource.group, &resource.name, "")
         || resource.group == "oauth.openshift.io"
     {
-        return forbidden("Access to secrets is forbidden.".to_owned());
+        return forbidden("Access to secrets is forbidden.");
     }
-    for (what, text) in [("namespace", namespace), ("name", name)] {
-        if !text.is_empty() && !is_name(text) {
+    let writes = how == Use::Write;
+    if writes && matches!(&*resource.group, "rbac.authorization.k8s.io" | "authorization.openshift.io") {
+        return forbidden("Write access to RBAC is forbidden.");
+    }
+    for (what, text, needed) in [("namespace", namespace, false), ("name", name, writes)] {
+        if (needed || !text.is_empty()) && !is_name(text) {
             return Err(CloudError::invalid("", format!("The provided {what} '{text}' is invalid.")));
         }
     }
     Ok(())
 }
 
+/// A namespace of the platform (`contract/frontend.md` §11.3 rows of logs and exec).
+///
+/// # Errors
+/// 400: it is no name. 403: it is none of the platform's.
+pub(super) fn platform_namespace(
+    namespace: &str,
+    invalid: impl Fn(&str) -> String,
+) -> Result<(), CloudError> {
+    if !is_name(namespace) {
+        return Err(CloudError::invalid("", invalid(namespace)));
+    }
+    if is_openshift(namespace) {
+        return Ok(());
+    }
+    let message = format!("Access to the provided namespace '{namespace}' is forbidden.");
+    Err(CloudError::new(403, "Forbidden", "", message))
+}
+
+/// A container of a pod of the platform (`contract/frontend.md` §11.3).
+///
+/// # Errors
+/// 400: a name is none. 403: the namespace is none of the platform's.
+pub(super) fn container(namespace: &str, pod: &str, container: &str) -> Result<(), CloudError> {
+    platform_namespace(namespace, |name| format!("The provided namespace '{name}' is invalid."))?;
+    for (what, text) in [("pod", pod), ("container", container)] {
+        if !is_name(text) {
+            return Err(CloudError::invalid("", format!("The provided {what} name '{text}' is invalid.")));
+        }
+    }
+    Ok(())
+}
+
+/// `vmName` (`contract/frontend.md` §11.3).
+///
+/// # Errors
+/// 400: it is missing or no name.
+pub(super) fn machine(call: &Call) -> Result<&str, CloudError> {
+    let name = call.parameter("vmName").unwrap_or_default();
+    if name.is_empty() {
+        return Err(CloudError::invalid("", "The vmName parameter is required."));
+    }
+    if is_name(name) && !name.starts_with(['.', '-']) {
+        return Ok(name);
+    }
+    Err(CloudError::invalid("", format!("The provided vmName '{name}' is invalid.")))
+}
+
 /// `(?i)^[-a-z0-9.]{1,255}$`, and no path traversal.
-fn is_name(text: &str) -> bool {
+pub(super) fn is_name(text: &str) -> bool {
     let good = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'.';
     (1..=255).contains(&text.len()) && text.bytes().all(good) && !matches!(text, "." | "..")
 }
@@ -113,6 +199,27 @@ mod tests {
                 assert_eq!(told, Err((403, "Access to secrets is forbidden.".to_owned())), "{resource:?}");
             }
         }
+    }
+
+    #[test]
+    fn what_is_changed_is_named_and_gives_no_rights() {
+        let told = |resource: &Resource, namespace: &str, name: &str| {
+            write(resource, namespace, name).map_err(|error| (error.status, error.body.message))
+        };
+        let pods = resource("", "pods");
+        assert_eq!(told(&pods, "openshift-etcd", "a"), Ok(()));
+        let unnamed = (400, "The provided name '' is invalid.".to_owned());
+        assert_eq!(told(&pods, "openshift-etcd", ""), Err(unnamed));
+        for group in ["rbac.authorization.k8s.io", "authorization.openshift.io"] {
+            let roles = resource(group, "roles");
+            let refused = (403, "Write access to RBAC is forbidden.".to_owned());
+            assert_eq!(told(&roles, "openshift-etcd", "a"), Err(refused));
+            assert_eq!(read(&roles, "openshift-etcd", "a", false), Ok(()));
+        }
+        let outside = (403, "Access to the provided namespace 'default' is forbidden.".to_owned());
+        assert_eq!(told(&pods, "default", "a"), Err(outside));
+        let secret = (403, "Access to secrets is forbidden.".to_owned());
+        assert_eq!(told(&resource("", "secrets"), "openshift-etcd", "a"), Err(secret));
     }
 
     #[test]
