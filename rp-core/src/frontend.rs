@@ -82,6 +82,7 @@ pub async fn start(
     let api = Frontend::new(parts(services, life, inputs).await?);
     let address = settings.rp.api.listen;
     let tls = tls(settings, life, callers)?;
+    tls.show_end(&services.registry, "rp");
     let tcp = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
     let limits = listener_limits::web(settings, "rp", &services.registry);
     let limits = Limits { begun: Some(settings.rp.answers.read_time), ..limits };

@@ -43,7 +43,7 @@ pub async fn start(
     if matches!(services.settings.store.kind, StoreKind::Sqlite) {
         tracing::warn!("the store is SQLite: this process has it alone, the portal cannot run beside it");
     }
-    rp_runtime::register_process_metrics(&services.registry);
+    rp_runtime::register_process_metrics(&services.registry, "monitor");
     let readiness = process::start_admin(&services, life, log).await?;
     let service = service(&services, false).await?;
     let ready = service.ready();

@@ -30,7 +30,7 @@ pub async fn start(
     ssh: Option<SshEndpoint>,
 ) -> anyhow::Result<Provider> {
     let registry = &services.registry;
-    rp_runtime::register_process_metrics(registry);
+    rp_runtime::register_process_metrics(registry, "rp");
     rp_audit::register_metrics(registry);
     let readiness = process::start_admin(&services, life, log).await?;
     let access = services.access().await?;

@@ -7,8 +7,9 @@ use rp_net::listen::Gauge;
 
 /// Registers everything that `aro serve` counts.
 pub fn register(registry: &Registry, front: &Arc<Gauge>) {
-    rp_runtime::register_process_metrics(registry);
+    rp_runtime::register_process_metrics(registry, "portal");
     rp_net::rate::register_metrics(registry);
+    rp_net::tls::register_metrics(registry);
     rp_net::door::register_metrics(registry);
     rp_audit::register_metrics(registry);
     rp_audit_copies::register_metrics(registry);

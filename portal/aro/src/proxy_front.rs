@@ -83,6 +83,9 @@ impl ProxyFront {
     ) -> anyhow::Result<RunningProxy> {
         let settings = &*services.settings;
         let tls = proxy_parts::server_tls(settings)?;
+        if let Some(tls) = &tls {
+            tls.show_end(&services.registry, "portal");
+        }
         let address = settings.listen.portal;
         let tcp = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
         process::follow_files(services, life, self.watch, tls.clone(), Some(Arc::clone(&self.access)))?;

@@ -113,7 +113,8 @@ async fn finish(
     if roles.is_empty() {
         return Ok(no_role(state, context, &caller, &redeemed.groups, &begun.back).await);
     }
-    start_session(state, session, &caller, redeemed, &begun.back).await
+    let started = start_session(state, session, &caller, redeemed, &begun.back).await;
+    started.inspect_err(|_| count(state, "not_stored"))
 }
 
 /// The person, with the groups that the policy knows.

@@ -24,7 +24,8 @@ metrics! {
         pub requests: Family<RequestLabels, Counter> = "requests_total";
         /// Time from the request's head to the answer's head.
         pub duration: Histogram = "request_duration_seconds", buckets::REQUESTS;
-        /// Sign-ins that ended.
+        /// Sign-ins that ended. By the fault of the service or the provider: provider_away, clock_off, bad_id_token,
+        /// settings, not_stored.
         pub sign_ins: Family<SignInLabels, Counter> = "sign_ins_total";
         /// Looks at the provider, one per person and period, by what came of them.
         pub looks: Family<LookLabels, Counter> = "sign_in_looks_total";

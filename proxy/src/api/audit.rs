@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use rp_access::{ActiveGrant, credentials};
 use rp_audit::Audit;
@@ -85,6 +86,11 @@ impl AuditEntryGuard {
             sent: Arc::default(),
             received: Arc::default(),
         }
+    }
+
+    /// How long ago the request began.
+    pub(super) fn age(&self) -> Duration {
+        self.clock.now().since(self.began)
     }
 
     /// Counters of what went to the client and came from it.

@@ -34,6 +34,7 @@ impl ApiProxy {
             Ok(assembled) => assembled,
             Err(error) => return Err((error, settle)),
         };
+        self.metrics.admission.observe_duration(settle.age());
         if context.upgrade {
             return Box::pin(self.leave_http(&upstream, request, head, context, settle, permit)).await;
         }

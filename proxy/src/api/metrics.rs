@@ -14,6 +14,9 @@ metrics! {
         pub(super) requests: Family<RequestLabels, Counter> = "requests_total";
         /// Seconds until the head of a cluster's answer.
         pub(super) head: Histogram = "head_seconds", buckets::REQUESTS;
+        /// Seconds from a request's head until it could be sent: rights, the audit entry, the cluster's address and
+        /// credential. The rest of `aro_proxy_head_seconds` is the connection to the cluster and its answer.
+        pub(super) admission: Histogram = "admission_seconds", buckets::REQUESTS;
         /// Streams open now: watches, followed logs, upgrades.
         pub(super) streams: Gauge = "streams_open";
         /// Requests refused because they had no living grant.

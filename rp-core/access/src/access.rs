@@ -15,7 +15,7 @@ use rp_config::Outage;
 use rp_database::{SharedStore, StoreError, Typed};
 use rp_documents::login::LoginCode;
 use rp_documents::{Collection, Elevation, Grant, GrantUse, Robot, StreamRecord};
-use rp_metrics::Registry;
+use rp_metrics::{Registry, Rounds};
 use rp_net::Rates;
 use rp_seal::Keyring;
 use subtle::ConstantTimeEq as _;
@@ -65,6 +65,8 @@ pub struct Access {
     pub(crate) policy: Policy,
     pub(crate) codec: ArcSwap<TokenCodec>,
     pub(crate) metrics: AccessMetrics,
+    /// Of the task that follows the store.
+    pub(crate) rounds: Rounds,
     pub(crate) rates: Rates,
     pub(crate) keyring: Keyring,
     pub(crate) cache: RwLock<HashMap<Id, Arc<ActiveGrant>>>,
@@ -109,6 +111,7 @@ impl Access {
             codes: Typed::new(Arc::clone(&parts.store)),
             codec: ArcSwap::from_pointee(TokenCodec::new(&parts.keyring)),
             metrics: AccessMetrics::register(&parts.registry),
+            rounds: Rounds::new(&parts.registry, "grants"),
             rates: Rates::new(&parts.policy.rates, &parts.registry),
             keyring: parts.keyring,
             store: parts.store,

@@ -68,6 +68,7 @@ pub(crate) async fn run(access: Weak<Access>, mut cursors: Cursors) {
             Err(_) => tracing::warn!("cannot follow grants: the store takes long to answer"),
         }
         sweep(&access);
+        access.rounds.ended(access.clock.now());
     }
 }
 
@@ -168,6 +169,7 @@ impl Access {
                 let live = Arc::new(old.changed(grant.clone(), self.current_rights(&grant)));
                 if revoked {
                     live.end(EndReason::Revoked);
+                    self.measure_revocation(&live.grant);
                 }
                 cache.insert(live.grant.id.clone(), live);
             }
@@ -176,6 +178,13 @@ impl Access {
 }
 
 impl Access {
+    /// How long after its revocation a grant in use ended here: what used it was just cancelled.
+    fn measure_revocation(&self, grant: &Grant) {
+        if let Some(revocation) = &grant.revoked {
+            self.metrics.revocation.observe_duration(self.clock.now().since(revocation.at));
+        }
+    }
+
     /// Writes down the last use of every grant that was used since it was last done. A process that ends does so, too.
     pub async fn note_uses(&self) {
         let since = *self.uses_noted.lock();

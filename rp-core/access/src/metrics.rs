@@ -1,6 +1,6 @@
 //! What the life of accesses counts.
 
-use rp_metrics::{Counter, Family, Gauge, labels, metrics};
+use rp_metrics::{Counter, Family, Gauge, Histogram, buckets, labels, metrics};
 
 labels! {
     /// Kind and rights of a grant.
@@ -21,6 +21,9 @@ metrics! {
         pub(crate) issued: Family<GrantLabels, Counter> = "grants_issued_total";
         /// Grants revoked.
         pub(crate) revoked: Counter = "grants_revoked_total";
+        /// Seconds from the revocation of a grant in use, by the clock of the process that revoked it, until this process
+        /// had ended what used it.
+        pub(crate) revocation: Histogram = "revocation_seconds", buckets::REQUESTS;
         /// 1 while the store is away and accesses in use live on unseen.
         pub(crate) blind: Gauge = "access_blind";
         /// Elevations that came into force, by way and rights.

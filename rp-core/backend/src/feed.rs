@@ -58,7 +58,9 @@ impl Feed {
         let mut backoff = Backoff::new(Duration::from_millis(100), self.context.settings.poll);
         let mut polls = true;
         loop {
-            match self.read(polls).await {
+            let read = self.read(polls).await;
+            self.context.metrics.feed_read(self.kind, self.context.clock.now());
+            match read {
                 Ok(()) => backoff.reset(),
                 Err(error) => {
                     let collection = self.kind.collection().name();

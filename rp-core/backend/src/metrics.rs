@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use rp_metrics::{Counter, Family, Gauge, Histogram, Registry, buckets, label_enum, labels, metrics};
+use rp_base::Timestamp;
+use rp_metrics::{Counter, Family, Gauge, Histogram, Registry, Rounds, buckets, label_enum, labels, metrics};
 
 use crate::kind::Kind;
 
@@ -64,11 +65,28 @@ metrics! {
 
 /// The instruments with the words of this crate.
 #[derive(Debug, Clone)]
-pub(crate) struct Metrics(pub(crate) BackendMetrics);
+pub(crate) struct Metrics(pub(crate) BackendMetrics, FeedRounds);
+
+/// Heartbeats of the feeds behind the queues.
+#[derive(Debug, Clone)]
+struct FeedRounds {
+    clusters: Rounds,
+    subscriptions: Rounds,
+}
 
 impl Metrics {
     pub(crate) fn new(registry: &Registry) -> Self {
-        Self(BackendMetrics::register(registry))
+        let clusters = Rounds::new(registry, "clusters-queue");
+        let subscriptions = Rounds::new(registry, "subscriptions-queue");
+        Self(BackendMetrics::register(registry), FeedRounds { clusters, subscriptions })
+    }
+
+    /// A feed was read to its end, or could not be.
+    pub(crate) fn feed_read(&self, kind: Kind, now: Timestamp) {
+        match kind {
+            Kind::Cluster => self.1.clusters.ended(now),
+            Kind::Subscription => self.1.subscriptions.ended(now),
+        }
     }
 
     pub(crate) fn feed_failed(&self, kind: Kind) {

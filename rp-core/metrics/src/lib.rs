@@ -32,6 +32,7 @@ mod instruments;
 mod labels;
 pub mod process;
 mod registry;
+mod rounds;
 pub mod statsd;
 pub mod text;
 
@@ -39,4 +40,5 @@ pub use family::{Family, MOST_SERIES};
 pub use instruments::{Counter, Gauge, GaugeGuard, Histogram};
 pub use labels::{LabelValue, Labels};
 pub use registry::{Description, Kind, Metric, Register, Registry, Source, Spec};
+pub use rounds::{Rounds, register_metrics as register_round_metrics};
 pub use statsd::{Statsd, StatsdOptions};

@@ -1,11 +1,12 @@
 //! TLS: server certificates that reload, client configurations for one target, keys from PEM.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::server::ParsedCertificate;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{ClientConfig, DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig};
 use rustls_pki_types::pem::PemObject as _;
@@ -15,9 +16,28 @@ use tokio_rustls::{TlsConnector, client};
 
 use rp_base::Secret;
 use rp_documents::Side;
+use rp_metrics::{Family, Gauge, Registry, labels, metrics};
 
 use crate::dial::{DialError, Stage};
 use crate::{Credential, Stream};
+
+labels! {
+    /// Which listener.
+    struct ListenerLabels { listener: &'static str }
+}
+
+metrics! {
+    /// Certificates of our listeners.
+    struct TlsMetrics("aro_tls") {
+        /// When the first of a listener's certificate and its chain ends, in Unix seconds, by listener.
+        not_after: Family<ListenerLabels, Gauge> = "certificate_not_after_timestamp_seconds";
+    }
+}
+
+/// Registers what is shown here.
+pub fn register_metrics(registry: &Registry) {
+    TlsMetrics::register(registry);
+}
 
 /// What is wrong with certificates or keys.
 #[derive(Debug, thiserror::Error)]
@@ -67,6 +87,23 @@ pub fn certificates(pem: &str, what: &str) -> Result<Vec<CertificateDer<'static>
 pub fn private_key(pem: &Secret<String>, what: &str) -> Result<PrivateKeyDer<'static>, TlsError> {
     PrivateKeyDer::from_pem_slice(pem.expose().as_bytes())
         .map_err(|_| TlsError::NoKey { what: what.to_owned() })
+}
+
+/// When the first of some certificates ends, in Unix seconds; `None`: one of them cannot be read, or there is none.
+pub fn first_end(certificates: &[CertificateDer<'_>]) -> Option<i64> {
+    let end = |der: &CertificateDer<'_>| {
+        let (_, parsed) = x509_parser::parse_x509_certificate(der).ok()?;
+        Some(parsed.validity().not_after.timestamp())
+    };
+    certificates.iter().map(end).collect::<Option<Vec<i64>>>()?.into_iter().min()
+}
+
+/// Whether clients that ask for `host` take a server with this certificate (RFC 9525); who signed it is not looked at.
+pub fn carries_name(certificate: &CertificateDer<'_>, host: &str) -> bool {
+    let (Ok(name), Ok(parsed)) = (server_name(host), ParsedCertificate::try_from(certificate)) else {
+        return false;
+    };
+    rustls::client::verify_server_name(&parsed, &name).is_ok()
 }
 
 /// The common name in the first certificate of a PEM text.
@@ -171,6 +208,8 @@ pub struct ServerTls {
     current: ArcSwap<ServerConfig>,
     alpn: Vec<Vec<u8>>,
     client: ClientAuth,
+    /// Shows when the certificate in use ends.
+    end: OnceLock<Gauge>,
 }
 
 /// Whether clients must show a certificate.
@@ -205,7 +244,8 @@ impl ServerTls {
     pub fn load(files: ServerFiles, alpn: &[&[u8]], client: ClientAuth) -> Result<Arc<Self>, TlsError> {
         let alpn: Vec<Vec<u8>> = alpn.iter().map(|name| name.to_vec()).collect();
         let config = server_config(&files, &alpn, &client)?;
-        Ok(Arc::new(Self { files, current: ArcSwap::from_pointee(config), alpn, client }))
+        let current = ArcSwap::from_pointee(config);
+        Ok(Arc::new(Self { files, current, alpn, client, end: OnceLock::new() }))
     }
 
     /// Reads the files again. On an error the old configuration stays in use.
@@ -215,7 +255,25 @@ impl ServerTls {
     pub fn reload(&self) -> Result<(), TlsError> {
         let config = server_config(&self.files, &self.alpn, &self.client)?;
         self.current.store(Arc::new(config));
+        self.update_end();
         Ok(())
+    }
+
+    /// Shows as a metric when the certificate of `listener` ends, from now on with each reading of the files.
+    pub fn show_end(&self, registry: &Registry, listener: &'static str) {
+        let gauge = TlsMetrics::register(registry).not_after.with(&ListenerLabels { listener });
+        let _ = self.end.set(gauge);
+        self.update_end();
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "seconds since 1970 fit a double exactly")]
+    fn update_end(&self) {
+        let Some(gauge) = self.end.get() else { return };
+        // Both files were usable a moment ago; a file that changed since is read again soon.
+        let chain = read(&self.files.certificate).and_then(|pem| certificates(&pem, "the certificate"));
+        if let Some(end) = chain.ok().as_deref().and_then(first_end) {
+            gauge.set(end as f64);
+        }
     }
 
     /// The configuration for the next connection.
@@ -331,3 +389,6 @@ impl ClientCertVerifier for KnownClient {
         self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
+
+#[cfg(test)]
+mod tests;

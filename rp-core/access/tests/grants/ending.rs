@@ -56,6 +56,9 @@ async fn a_revocation_on_another_replica_ends_streams_here() {
     replica.revoke(&caller("ada", &["sres"]), &issued.grant.id, None).await.unwrap();
     soon("the stream's end", stream.cancelled()).await;
     assert_eq!(live.ended(issued.grant.created), Some(EndReason::Revoked));
+    let counted = world.registry.render();
+    assert!(counted.contains("aro_revocation_seconds_bucket{le=\"1\"} 1\n"), "{counted}");
+    assert!(counted.contains("aro_task_last_round_timestamp_seconds{task=\"grants\"}"), "{counted}");
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ use rp_audit::{Audit, AuditOptions, CheckpointKey, Query};
 use rp_base::{Id, ManualClock, SystemRandom, Timestamp};
 use rp_database::{SharedStore, in_memory};
 use rp_documents::{Collection, Elevation, Entry, Grant, GrantKind, Person, ResourceId, Rights};
+use rp_metrics::Registry;
 use rp_net::PerMinute;
 use rp_seal::Keyring;
 
@@ -29,6 +30,8 @@ pub(crate) struct World {
     pub(crate) audit_store: Arc<Faulty>,
     pub(crate) keyring: Keyring,
     pub(crate) access: Arc<Access>,
+    /// What `access` counts.
+    pub(crate) registry: Registry,
 }
 
 pub(crate) fn policy() -> Policy {
@@ -115,13 +118,14 @@ impl World {
         let options = AuditOptions::new(CheckpointKey::generate().unwrap());
         let shared: SharedStore = audit_store.clone();
         let audit = Audit::start(shared, Arc::new(clock.clone()), options).await.unwrap();
-        let access = start(&store, &audit, &keyring, &clock, policy).await;
-        Self { clock, store, audit, audit_store, keyring, access }
+        let registry = Registry::new();
+        let access = start(&store, &audit, &keyring, &clock, policy, &registry).await;
+        Self { clock, store, audit, audit_store, keyring, access, registry }
     }
 
     /// Another replica on the same store.
     pub(crate) async fn replica(&self) -> Arc<Access> {
-        start(&self.store, &self.audit, &self.keyring, &self.clock, policy()).await
+        start(&self.store, &self.audit, &self.keyring, &self.clock, policy(), &Registry::new()).await
     }
 
     /// To ada, who is elevated first when the rights need it.
@@ -182,6 +186,7 @@ async fn start(
     keyring: &Keyring,
     clock: &ManualClock,
     policy: Policy,
+    registry: &Registry,
 ) -> Arc<Access> {
     let parts = AccessParts {
         store: store.clone(),
@@ -190,7 +195,7 @@ async fn start(
         clock: Arc::new(clock.clone()),
         random: Arc::new(SystemRandom),
         policy,
-        registry: rp_metrics::Registry::new(),
+        registry: registry.clone(),
     };
     Access::start(parts).await.unwrap()
 }
