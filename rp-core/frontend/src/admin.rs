@@ -127,6 +127,8 @@ async fn act(of: ActionContext<'_>, action: Action) -> Result<HttpResponse, Faul
         Action::ResizeVm => vms::resize(of).await,
         Action::ReconcileNic => network::reconcile(of).await,
         Action::DeleteResource => managed_resources::delete(of).await,
+        Action::ClusterDeployment => Err(hive::not_available().into()),
+        Action::ClusterSync => Err(hive::no_syncs().into()),
     }
 }
 

@@ -1,29 +1,7 @@
-//! API versions of what we put and delete (`contract/cluster.md` §1.4), in one table.
+//! API versions of what we put and delete (`contract/cluster.md` §1.4); those by type are a table of `rp-azure`.
 
-/// Types or their beginnings, in lower case, with the version that we speak.
-const TABLE: [(&str, &str); 21] = [
-    ("microsoft.authorization", "2018-09-01-preview"),
-    ("microsoft.authorization/denyassignments", "2018-07-01-preview"),
-    ("microsoft.authorization/roledefinitions", "2018-01-01-preview"),
-    ("microsoft.compute", "2024-03-01"),
-    ("microsoft.compute/diskencryptionsets", "2021-04-01"),
-    ("microsoft.compute/disks", "2019-03-01"),
-    ("microsoft.compute/galleries", "2022-03-03"),
-    ("microsoft.compute/snapshots", "2020-05-01"),
-    ("microsoft.containerregistry", "2020-11-01-preview"),
-    ("microsoft.documentdb", "2023-04-15"),
-    ("microsoft.insights", "2018-03-01"),
-    ("microsoft.insights/autoscalesettings", "2022-10-01"),
-    ("microsoft.keyvault", "2019-09-01"),
-    ("microsoft.keyvault/vaults/accesspolicies", "2021-10-01"),
-    ("microsoft.managedidentity", "2018-11-30"),
-    ("microsoft.network", "2020-08-01"),
-    ("microsoft.network/dnszones", "2018-05-01"),
-    ("microsoft.network/privatednszones", "2018-09-01"),
-    ("microsoft.storage", "2021-09-01"),
-    ("microsoft.resources/deployments", "2021-04-01"),
-    ("microsoft.resources/resourcegroups", "2021-04-01"),
-];
+/// The version of a type; `None`: we know nothing of it.
+pub(crate) use rp_azure::api_version as of_type;
 
 /// Of what is read only, and of child types that the table's versions do not know.
 pub(crate) const RESOURCES: &str = "2021-04-01";
@@ -40,14 +18,6 @@ pub(crate) const PRIVATE_DNS: &str = "2018-09-01";
 /// Platform identities are read with the table's version; their federated credentials came later.
 pub(crate) const IDENTITIES: &str = "2018-11-30";
 pub(crate) const FEDERATED: &str = "2023-01-31";
-
-/// The version of a type: the longest beginning that the table has; `None`: we know nothing of it.
-pub(crate) fn of_type(kind: &str) -> Option<&'static str> {
-    let kind = kind.to_ascii_lowercase();
-    let begins = |prefix: &str| kind.starts_with(prefix);
-    let fitting = TABLE.iter().filter(|(prefix, _)| begins(prefix));
-    fitting.max_by_key(|(prefix, _)| prefix.len()).map(|(_, version)| *version)
-}
 
 #[cfg(test)]
 mod tests {

@@ -25,6 +25,8 @@ pub(crate) enum Action {
     ResizeVm,
     ReconcileNic,
     DeleteResource,
+    ClusterDeployment,
+    ClusterSync,
 }
 
 /// What is fixed of an action.
@@ -55,7 +57,7 @@ macro_rules! row {
 }
 
 impl Action {
-    const ALL: [Self; 18] = [
+    const ALL: [Self; 20] = [
         Self::PodLogs,
         Self::ApproveCsr,
         Self::CordonNode,
@@ -74,6 +76,8 @@ impl Action {
         Self::ResizeVm,
         Self::ReconcileNic,
         Self::DeleteResource,
+        Self::ClusterDeployment,
+        Self::ClusterSync,
     ];
 
     const fn row(self) -> Row {
@@ -97,6 +101,8 @@ impl Action {
             Self::ResizeVm => row!("POST", Operator, "resize"),
             Self::ReconcileNic => row!("POST", Operator, "reconcilefailednic"),
             Self::DeleteResource => row!("POST", Elevated, "deletemanagedresource"),
+            Self::ClusterDeployment => row!("GET", Reader, "clusterdeployment"),
+            Self::ClusterSync => row!("GET", Reader, "clustersync"),
         }
     }
 

@@ -12,6 +12,11 @@ pub(super) fn not_available() -> CloudError {
     failed("hive is not enabled")
 }
 
+/// What `clustersync` says without Hive (`contract/frontend.md` §11.9).
+pub(super) fn no_syncs() -> CloudError {
+    CloudError::invalid("", not_available().body.message)
+}
+
 /// SyncSets of a namespace, or SelectorSyncSets: all, or one.
 pub(super) fn sync_sets(call: &Call, name: Option<&str>) -> Result<HttpResponse, Fault> {
     let wrong = |message: &str| Err(CloudError::bad("InvalidRequestContent", "", message).into());
