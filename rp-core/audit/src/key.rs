@@ -3,7 +3,6 @@
 use std::fmt;
 use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -65,13 +64,12 @@ impl CheckpointKey {
         Self::open(path)
     }
 
-    /// Reads the key of a file (PKCS #8, DER) that only its owner may read.
+    /// Reads the key of a file (PKCS #8, DER) that no other process may read ([`rp_seal::is_private`]).
     ///
     /// # Errors
     /// The file cannot be read, others may read it, or it holds no Ed25519 key.
     pub fn open(path: &Path) -> Result<Self, AuditError> {
-        let mode = fs::metadata(path).map_err(failed_io("cannot be read"))?.permissions().mode();
-        if mode & 0o077 != 0 {
+        if !rp_seal::is_private(&fs::metadata(path).map_err(failed_io("cannot be read"))?) {
             return Err(failed("file can be read by others; run chmod 600 on it"));
         }
         let bytes = Secret::new(fs::read(path).map_err(failed_io("cannot be read"))?);
@@ -141,6 +139,8 @@ fn id_of(public: &[u8; 32]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     #[test]

@@ -2,7 +2,7 @@
 //! `"legacy": {"v1": ["<base64 of 32 bytes>", …], "v2": ["<base64 of 64 bytes>", …]}`.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::Read as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
@@ -46,6 +46,17 @@ struct KeyFileContentRef<'a> {
     legacy: Option<LegacyKeyLists<&'a str>>,
 }
 
+/// Whether only the process that a key file is for can read it: its owner, or, when the file is root's, one group that
+/// root has put the process into. The second form is what the kubelet makes of a Secret for a process that is not root
+/// (owner root, the pod's group, mode 0440), where no other owner can be had.
+pub fn is_private(metadata: &Metadata) -> bool {
+    private_mode(metadata.mode(), metadata.uid())
+}
+
+const fn private_mode(mode: u32, owner: u32) -> bool {
+    mode & 0o077 == 0 || (owner == 0 && mode & 0o037 == 0)
+}
+
 /// Reads and checks the file.
 pub(crate) fn read(path: &Path) -> Result<(Keys, Digest), SealError> {
     let failed = |what| move |cause| SealError::File { path: path.to_owned(), what, cause };
@@ -55,9 +66,8 @@ pub(crate) fn read(path: &Path) -> Result<(Keys, Digest), SealError> {
     if !metadata.is_file() {
         return Err(malformed(path, "it is not a regular file"));
     }
-    let mode = metadata.mode() & 0o777;
-    if mode & 0o077 != 0 {
-        return Err(SealError::Open { path: path.to_owned(), mode });
+    if !is_private(&metadata) {
+        return Err(SealError::Open { path: path.to_owned(), mode: metadata.mode() & 0o777 });
     }
     if metadata.len() > MOST {
         return Err(malformed(path, "it is too large"));
@@ -144,4 +154,19 @@ fn serialize(keys: &Keys) -> Result<Zeroizing<Vec<u8>>, serde_json::Error> {
 
 fn malformed(path: &Path, what: &'static str) -> SealError {
     SealError::Form { path: path.to_owned(), what }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::private_mode;
+
+    #[test]
+    fn a_key_file_is_its_owners_or_roots_for_one_group() {
+        for (mode, owner) in [(0o600, 1000), (0o400, 1000), (0o600, 0), (0o440, 0), (0o640, 0)] {
+            assert!(private_mode(0o100_000 | mode, owner), "{mode:o} of {owner}");
+        }
+        for (mode, owner) in [(0o640, 1000), (0o440, 1000), (0o444, 0), (0o604, 0), (0o460, 0), (0o450, 0)] {
+            assert!(!private_mode(0o100_000 | mode, owner), "{mode:o} of {owner}");
+        }
+    }
 }

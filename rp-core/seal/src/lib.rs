@@ -13,5 +13,6 @@ mod rotation;
 
 pub use data_key::DataKey;
 pub use error::SealError;
+pub use file::is_private;
 pub use keyring::{DerivedKey, KeyIds, Keyring};
 pub use legacy::SealVersion;
