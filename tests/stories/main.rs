@@ -15,6 +15,7 @@ mod command_line;
 mod command_ssh;
 mod console;
 mod credentials;
+mod doctor;
 mod drain;
 mod elevation;
 mod exec_plugin;

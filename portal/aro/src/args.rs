@@ -42,6 +42,8 @@ pub enum Command {
     },
     /// Read the settings and name every mistake
     CheckConfig(ConfigArgs),
+    /// Look for what is wrong with a deployment: certificates, names, store, keys, provider, limits, listeners
+    Doctor(crate::doctor::DoctorArgs),
     /// Call the resource provider's API by hand
     Api(crate::api::ApiArgs),
     /// Print generated references

@@ -44,6 +44,11 @@ const OPERATOR_VERBS: &[VerbReference] = &[
     verb("keys open", &[], "the value"),
     verb("keys seal", &[], "the sealed value"),
     verb("check-config", &["aro check-config --config /etc/aro/aro.toml"], "every mistake"),
+    verb(
+        "doctor",
+        &["aro doctor --config /etc/aro/aro.toml", "aro doctor -o json"],
+        "each check, what it found, what to do",
+    ),
     verb("api get", &[], "the cluster as JSON"),
     verb("api list", &[], "the clusters as JSON"),
     verb("api put", &[], "the cluster as JSON"),

@@ -8,6 +8,7 @@ pub mod command_reference;
 pub mod completion;
 pub mod config_args;
 pub mod control;
+pub mod doctor;
 pub mod front;
 pub mod keys;
 pub mod metrics;

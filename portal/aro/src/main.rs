@@ -7,8 +7,8 @@ use std::time::Duration;
 use aro::args::{AuditCommand, Cli, Command, MonitorArgs, MonitorVerb, ProxyArgs, ProxyVerb};
 use aro::config_args::ConfigArgs;
 use aro::{
-    api, audit, command_reference, completion, keys, monitor_once, output, print, proxy_role, proxy_tools,
-    serve, ssh, store,
+    api, audit, command_reference, completion, doctor, keys, monitor_once, output, print, proxy_role,
+    proxy_tools, serve, ssh, store,
 };
 use clap::{CommandFactory as _, FromArgMatches as _};
 use rp_config::{Log, LogFormat, needs};
@@ -63,6 +63,11 @@ fn start() -> ExitCode {
             Ok(false) => ExitCode::FAILURE,
             Err(error) => failed(&error),
         },
+        Command::Doctor(args) => match runtime.block_on(doctor::run(&args)) {
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) => ExitCode::FAILURE,
+            Err(error) => failed(&error),
+        },
         Command::Monitor(MonitorArgs { verb: Some(MonitorVerb::Once(args)), .. }) => {
             match runtime.block_on(monitor_once::run(args)) {
                 Ok(code) => code,
@@ -111,9 +116,9 @@ async fn run(command: Command) -> anyhow::Result<()> {
         Command::ExitCodes => Ok(output::print_line(portal_cli::EXIT_CODES)?),
         Command::Audit { verb: AuditCommand::Dump(args) } => audit::dump(&args.settings(&[])?).await,
         Command::Audit { verb: AuditCommand::Key(args) } => audit::key(&args.settings(&[])?),
-        Command::Verb(_) | Command::Audit { verb: AuditCommand::Portal(_) | AuditCommand::Verify(_) } => {
-            Ok(())
-        }
+        Command::Verb(_)
+        | Command::Doctor(_)
+        | Command::Audit { verb: AuditCommand::Portal(_) | AuditCommand::Verify(_) } => Ok(()),
     }
 }
 

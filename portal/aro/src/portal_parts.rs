@@ -140,7 +140,11 @@ fn region_link(portal: &url::Url, settings: &Settings, name: &str) -> Option<Lin
     Some(Link { text: name.to_owned(), url: url.to_string() })
 }
 
-fn oidc(settings: &Settings) -> anyhow::Result<OidcConfig> {
+/// The provider by the settings, with its files read.
+///
+/// # Errors
+/// A file cannot be read, or `[oidc]` is not set.
+pub(crate) fn oidc(settings: &Settings) -> anyhow::Result<OidcConfig> {
     let oidc = settings.oidc.as_ref().ok_or_else(|| anyhow!("oidc.issuer is not set"))?;
     let options = &oidc.options;
     let auth = match &oidc.credential {

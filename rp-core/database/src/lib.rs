@@ -10,6 +10,7 @@ mod error;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzzing;
+mod inspect;
 mod memory;
 mod notify;
 mod postgres;
@@ -30,6 +31,7 @@ use tokio::sync::watch;
 
 pub use copy::{CopyError, CopyReport, copy, copy_only};
 pub use error::StoreError;
+pub use inspect::Inspection;
 pub use memory::in_memory;
 pub use postgres::{PostgresOptions, PostgresParts, PostgresStore, PostgresTls};
 pub use sqlite::{SqliteOptions, SqliteStore};

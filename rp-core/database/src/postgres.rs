@@ -35,7 +35,7 @@ use self::reader::Reader;
 use self::servers::Servers;
 use crate::continuation::Continuation;
 use crate::notify::Notifiers;
-use crate::{Changes, Draft, Expect, Page, Span, Store, StoreError, Stored, check};
+use crate::{Changes, Draft, Expect, Inspection, Page, Span, Store, StoreError, Stored, check};
 
 pub use self::options::{PostgresOptions, PostgresParts, PostgresTls};
 
@@ -84,6 +84,16 @@ impl PostgresStore {
             sweeper::start(&store, period, store.0.end.subscribe());
         }
         Ok(store)
+    }
+
+    /// What the database is, as far as a connection tells; changes nothing.
+    ///
+    /// # Errors
+    /// It cannot be reached or used, its server is a standby, or a newer version of this software made its schema.
+    pub async fn inspect(options: &PostgresOptions) -> Result<Inspection, StoreError> {
+        let servers = Servers::new(options);
+        servers.seek().await;
+        Ok(schema::inspect(&servers.current().1, options.connect_wait).await?)
     }
 
     fn start(options: &PostgresOptions, writing: Link, reading: Link, begun: watch::Sender<bool>) -> Self {

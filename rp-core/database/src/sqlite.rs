@@ -26,7 +26,7 @@ use self::reader::Reader;
 use self::writer::Writer;
 use crate::continuation::Continuation;
 use crate::notify::Notifiers;
-use crate::{Changes, Draft, Expect, Page, Span, Store, StoreError, Stored, check};
+use crate::{Changes, Draft, Expect, Inspection, Page, Span, Store, StoreError, Stored, check};
 
 /// Writes that may wait for the writer; more callers wait for room.
 const WAITING: usize = 1024;
@@ -85,6 +85,14 @@ struct Inner {
 }
 
 impl SqliteStore {
+    /// What a file is, whether or not a process uses it; changes nothing.
+    ///
+    /// # Errors
+    /// It is not there, is no store, or a newer version of this software made its schema.
+    pub async fn inspect(path: &Path) -> Result<Inspection, StoreError> {
+        Ok(schema::inspect(path).await?)
+    }
+
     /// Opens the file, makes it when there is none, and brings its schema up. Needs a tokio runtime.
     ///
     /// # Errors

@@ -7,7 +7,10 @@ use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, PgConnection, Row as _, SqlSafeStr as _};
 
+use rp_base::Timestamp;
+
 use super::fault::{Fault, bounded};
+use crate::Inspection;
 
 /// The steps: version, description, statements. A step that was released never changes: databases hold its checksum.
 const STEPS: [(i64, &str, &str); 3] = [
@@ -46,6 +49,40 @@ pub(super) async fn migrate(address: &PgConnectOptions, connect_wait: Duration) 
     }?;
     // Also gives the lock back when the migrator could not.
     bounded(connect_wait, connection.close()).await
+}
+
+/// Reads which steps the database has, and its clock; changes nothing.
+pub(super) async fn inspect(address: &PgConnectOptions, wait: Duration) -> Result<Inspection, Fault> {
+    let mut connection = bounded(wait, address.clone().application_name("aro doctor").connect()).await?;
+    let outcome = bounded(wait, suitable(&mut connection)).await?;
+    outcome?;
+    let found = bounded(wait, read_steps(&mut connection)).await?;
+    bounded(wait, connection.close()).await?;
+    let known = STEPS.iter().map(|(version, _, _)| *version).max().unwrap_or_default();
+    match found {
+        (_, true, _) => Err(Fault::Unfit("the server is a standby")),
+        (steps, _, _) if steps > known => Err(Fault::Newer(steps)),
+        (steps, _, now) => Ok(Inspection { steps, known, now: Some(Timestamp::from_millis(now)) }),
+    }
+}
+
+/// The last step, whether the server is a standby, and its clock in milliseconds.
+async fn read_steps(connection: &mut PgConnection) -> Result<(i64, bool, i64), sqlx::Error> {
+    let row = sqlx::query(
+        "SELECT to_regclass($1) IS NOT NULL AS made, pg_is_in_recovery() AS standby,
+            (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now",
+    )
+    .bind(BOOKKEEPING)
+    .fetch_one(&mut *connection)
+    .await?;
+    let steps = if row.try_get("made")? {
+        // The table is BOOKKEEPING.
+        let last = "SELECT coalesce(max(version), 0) FROM rp_database_migrations WHERE success";
+        sqlx::query_scalar(last).fetch_one(&mut *connection).await?
+    } else {
+        0
+    };
+    Ok((steps, row.try_get("standby")?, row.try_get("now")?))
 }
 
 fn migrator() -> Migrator {

@@ -1,8 +1,12 @@
 //! Brings a database file to the schema of this version of the software.
 
-use sqlx::SqliteConnection;
+use std::path::Path;
+
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 
 use super::fault::Fault;
+use crate::Inspection;
 
 /// Each step ends by setting `user_version` to its number.
 const STEPS: &[&str] = &[include_str!("migrations/0001_documents.sql")];
@@ -11,6 +15,15 @@ const STEPS: &[&str] = &[include_str!("migrations/0001_documents.sql")];
 pub(super) async fn steps(connection: &mut SqliteConnection) -> Result<usize, Fault> {
     let found: i64 = sqlx::query_scalar("PRAGMA user_version").fetch_one(&mut *connection).await?;
     usize::try_from(found).ok().filter(|done| *done <= STEPS.len()).ok_or(Fault::Newer(found))
+}
+
+/// Reads which steps a file has; changes nothing.
+pub(super) async fn inspect(path: &Path) -> Result<Inspection, Fault> {
+    let mut connection = SqliteConnectOptions::new().filename(path).read_only(true).connect().await?;
+    let found = steps(&mut connection).await?;
+    connection.close().await?;
+    let count = |steps| i64::try_from(steps).unwrap_or(i64::MAX);
+    Ok(Inspection { steps: count(found), known: count(STEPS.len()), now: None })
 }
 
 /// Runs the steps that the file does not have yet, each in a transaction.
