@@ -3,26 +3,29 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
 use async_trait::async_trait;
 use rp_azure::{AzureClients as _, CallPolicy, CallSettings, CloudClients, Repeat, RetryPolicy, Vault};
 use rp_backend::{Backend, BackendParts, StoredGateways};
 use rp_base::chain;
 use rp_cluster::{
-    CertificateVault, ClusterManager, Environment, Features, Gateways, InstallError, InstallState, Installer,
-    OidcStorage, Periods, PrivateLinkClients, ProgressError, RoleSets, StepMetrics,
+    AssetInstallation, CertificateVault, ClusterManager, Environment, Features, Gateways, Installation,
+    OidcStorage, OperatorSettings, PemFiles, Periods, PrivateLinkClients, ProgressError, RoleSets,
+    StepMetrics, Versions,
 };
-use rp_config::{AzureCredential, AzureEnvironment, RpOidc, RpResources, Settings};
+use rp_config::{AzureCredential, AzureEnvironment, RpOidc, RpResources, SecretFile, Settings, Word as _};
 use rp_database::Typed;
-use rp_documents::RoleSetDocument;
+use rp_documents::{OpenShiftVersionDocument, RoleSetDocument};
+use rp_install::runner::LocalProcess;
 use rp_metrics::Statsd;
 use rp_runtime::Lifecycle;
-use serde_json::Value;
 use tokio::task::JoinHandle;
 
 use crate::services::credential;
-use crate::{Services, VERSION};
+use crate::{Services, VERSION, maintenance};
 
+/// The setting without which no clusters are installed.
+const INSTALLER: &str = "rp.install_binary";
 /// The service's name in statsd.
 const STATSD: &str = "rp";
 /// For one call with its tries: four, fifteen to sixty seconds apart.
@@ -34,17 +37,29 @@ const PATIENCE: Duration = Duration::from_mins(15);
 /// # Errors
 /// A part cannot be made; the message names it.
 pub fn start(services: &Services, life: &Lifecycle) -> anyhow::Result<Option<JoinHandle<()>>> {
+    let Some(environment) = own_environment(services)? else {
+        tracing::warn!("no workers here: rp.subscription or azure.credential is not set");
+        return Ok(None);
+    };
+    Ok(Some(run(services, life, environment, services.statsd.service(STATSD))?))
+}
+
+/// The environment of the settings; `None`: they do not say where in Azure this is.
+///
+/// # Errors
+/// A part cannot be made; the message names it.
+pub(crate) fn own_environment(services: &Services) -> anyhow::Result<Option<Environment>> {
     let settings = &services.settings;
     let (Some(place), Some(_)) = (&settings.rp.resources, settings.azure.identity()) else {
-        tracing::warn!("no workers here: rp.subscription or azure.credential is not set");
         return Ok(None);
     };
     let environment = environment(services, place)?;
     log_missing_settings(settings, place);
-    Ok(Some(run(services, life, environment, services.statsd.service(STATSD))?))
+    Ok(Some(environment))
 }
 
-/// Starts workers over an environment that is made; the task ends when the last operation has been handed on.
+/// Starts workers, and maintenance unless the settings say no, over an environment that is made; the task ends when the
+/// last operation and the last task have been handed on.
 ///
 /// # Errors
 /// The settings do not tell the domain of clusters.
@@ -54,18 +69,30 @@ pub fn run(
     environment: Environment,
     statsd: Statsd,
 ) -> anyhow::Result<JoinHandle<()>> {
+    let environment = Arc::new(environment);
+    let maintained = services.settings.maintenance.enabled;
+    let maintenance =
+        maintained.then(|| maintenance::within(services, life, Arc::clone(&environment))).transpose()?;
     let steps = StepMetrics::new(&services.registry, statsd.clone());
     let backend = Backend::new(BackendParts {
         store: Arc::clone(&services.store),
         clock: Arc::clone(&services.clock),
         random: Arc::clone(&services.random),
-        manager: Arc::new(ClusterManager::new(Arc::new(environment), steps)),
+        manager: Arc::new(ClusterManager::new(environment, steps)),
         settings: services.settings.backend.clone(),
         registry: services.registry.clone(),
         statsd,
         domain: domain(&services.settings)?,
     });
-    Ok(tokio::spawn(backend.run(life.stopping())))
+    let stop = life.stopping();
+    Ok(tokio::spawn(async move {
+        backend.run(stop).await;
+        if let Some(maintenance) = maintenance
+            && let Err(error) = maintenance.await
+        {
+            tracing::error!(error = %chain(&error), "maintenance failed");
+        }
+    }))
 }
 
 /// Parent of clusters' domains.
@@ -100,7 +127,9 @@ fn log_missing_settings(settings: &Settings, place: &RpResources) {
     if !settings.rp.api.gateway && place.gateway_group.is_empty() {
         tracing::info!("rp.gateway is off: clusters reach the outside without a gateway");
     }
-    tracing::warn!("{}: creations end at the step runInstaller", NoInstaller::WHY);
+    if settings.rp.install.install_binary.is_none() {
+        tracing::warn!("{INSTALLER} is not set: creations of clusters fail at the step runInstaller");
+    }
 }
 
 fn environment(services: &Services, place: &RpResources) -> anyhow::Result<Environment> {
@@ -134,17 +163,73 @@ fn environment(services: &Services, place: &RpResources) -> anyhow::Result<Envir
         oidc: settings.rp.oidc.as_ref().and_then(|oidc| issuers(settings, oidc)),
         certificate_issuer: place.certificate_issuer.clone(),
         commit: VERSION.to_owned(),
-        features: Features::default(),
+        operator: operator(settings)?,
+        features: features(settings),
         azure,
         certificates,
         role_sets: stored_role_sets(services),
         gateways,
-        installer: Arc::new(NoInstaller),
+        installation: installation(services),
         keyring: services.keyring.clone(),
         clock: Arc::clone(&services.clock),
         random: Arc::clone(&services.random),
         clusters: Arc::new(PrivateLinkClients(services.dialer.clone())),
         periods: Periods::CONTRACT,
+    })
+}
+
+/// What clusters here have or go without.
+const fn features(settings: &Settings) -> Features {
+    let own = &settings.rp.features;
+    Features {
+        development: false,
+        disable_signed_certificates: false,
+        disable_deny_assignments: !own.deny_assignments,
+        expanded_zones: own.expanded_zones,
+    }
+}
+
+/// The installer of the settings, as a process of this machine.
+fn installation(services: &Services) -> Installation {
+    let settings = &services.settings;
+    let own = &settings.rp.install;
+    let Some(binary) = own.install_binary.clone() else { return Installation::None { setting: INSTALLER } };
+    let runner = LocalProcess::new(
+        binary,
+        own.install_folder.clone(),
+        own.install_deadline,
+        Arc::clone(&services.clock),
+        Arc::clone(&services.random),
+    );
+    let certificate = match settings.azure.identity() {
+        Some(AzureCredential::Certificate { cert_file, key_file, .. }) => {
+            Some(PemFiles { certificate: cert_file, key: key_file.path().to_owned() })
+        }
+        _ => None,
+    };
+    Installation::Assets(AssetInstallation {
+        runner: Arc::new(runner),
+        versions: Arc::new(StoredVersions(Typed::new(Arc::clone(&services.store)))),
+        certificate,
+    })
+}
+
+/// What the operator of a cluster is deployed with.
+///
+/// # Errors
+/// The file of its pull secret cannot be read, or is none.
+pub fn operator(settings: &Settings) -> anyhow::Result<OperatorSettings> {
+    let own = &settings.rp.operator;
+    let file = own.operator_pull_secret_file.as_ref();
+    let text = file.map(SecretFile::read).transpose().context("rp.operator_pull_secret_file")?;
+    let pull_secret = OperatorSettings::registries(text.as_ref()).context("rp.operator_pull_secret_file")?;
+    Ok(OperatorSettings {
+        image: own.operator_image.clone(),
+        pull_secret,
+        cloud: settings.azure.environment.word().parse().context("azure.environment")?,
+        gateway_domains: own.gateway_domains.clone(),
+        parent_domain: own.parent_domain.clone(),
+        environment: settings.metrics.environment.clone(),
     })
 }
 
@@ -195,6 +280,17 @@ pub fn stored_role_sets(services: &Services) -> Arc<dyn RoleSets> {
 }
 
 #[derive(Debug)]
+struct StoredVersions(Typed<OpenShiftVersionDocument>);
+
+#[async_trait]
+impl Versions for StoredVersions {
+    async fn all(&self) -> Result<Vec<OpenShiftVersionDocument>, ProgressError> {
+        let all = self.0.all().await.map_err(|error| ProgressError::Store(chain(&error).to_string()))?;
+        Ok(all.into_iter().map(|version| version.value).collect())
+    }
+}
+
+#[derive(Debug)]
 struct StoredRoleSets(Typed<RoleSetDocument>);
 
 #[async_trait]
@@ -202,29 +298,5 @@ impl RoleSets for StoredRoleSets {
     async fn all(&self) -> Result<Vec<RoleSetDocument>, ProgressError> {
         let all = self.0.all().await.map_err(|error| ProgressError::Store(chain(&error).to_string()))?;
         Ok(all.into_iter().map(|set| set.value).collect())
-    }
-}
-
-/// There is nobody yet who installs OpenShift on real machines: said when its turn comes. What was made until then goes
-/// with the cluster.
-#[derive(Debug)]
-struct NoInstaller;
-
-impl NoInstaller {
-    const WHY: &str = "this release has no installer for machines of Azure, and no setting names one";
-}
-
-#[async_trait]
-impl Installer for NoInstaller {
-    async fn begin(&self, _: &Value) -> Result<(), InstallError> {
-        Err(InstallError::Refused(Self::WHY.to_owned()))
-    }
-
-    async fn state(&self, _: &str) -> Result<InstallState, InstallError> {
-        Ok(InstallState::Unknown)
-    }
-
-    async fn remove(&self, _: &str) -> Result<(), InstallError> {
-        Ok(())
     }
 }

@@ -7,6 +7,7 @@ pub mod backend;
 pub mod files;
 pub mod frontend;
 pub mod listener_limits;
+pub mod maintenance;
 pub mod monitor;
 pub mod process;
 pub mod provider;

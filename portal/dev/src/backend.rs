@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use rp_azure::{CallPolicy, CallSettings, CloudClients, Polling, Repeat, RetryPolicy};
-use rp_cluster::{Environment, Features, Installer, Periods, PrivateLinkClients};
+use rp_cluster::{Environment, Features, Installation, Installer, Periods, PrivateLinkClients};
 use rp_config::Settings;
 use rp_core::Services;
-use rp_core::backend::{domain, region, run, stored_role_sets};
+use rp_core::backend::{domain, operator, region, run, stored_role_sets};
 use rp_database::Typed;
 use rp_documents::subscription::{Subscription, SubscriptionProperties};
 use rp_documents::{SubscriptionDocument, SubscriptionState, Unknown};
@@ -59,6 +59,7 @@ fn environment(services: &Services, installer: Arc<dyn Installer>) -> anyhow::Re
         oidc: None,
         certificate_issuer: String::new(),
         commit: env!("CARGO_PKG_VERSION").to_owned(),
+        operator: operator(settings)?,
         features: Features {
             development: true,
             disable_signed_certificates: true,
@@ -69,7 +70,7 @@ fn environment(services: &Services, installer: Arc<dyn Installer>) -> anyhow::Re
         certificates: None,
         role_sets: stored_role_sets(services),
         gateways: None,
-        installer,
+        installation: Installation::Whole(installer),
         keyring: services.keyring.clone(),
         clock: Arc::clone(&services.clock),
         random: Arc::clone(&services.random),

@@ -3,6 +3,8 @@
 //! How it goes is said by a tag of the cluster, `simulated-install`: `fails-at:OPERATOR` stops at an operator, `no-api`
 //! never answers.
 
+mod graph;
+
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -11,22 +13,20 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use rp_base::{Secret, SharedClock, Timestamp, chain};
+use rp_base::{SharedClock, SharedRandom, Timestamp, chain};
 use rp_cluster::{InstallError, InstallState, Installer};
 use rp_core::Services;
-use rp_documents::{Collection, Sealed};
+use rp_documents::Collection;
+use rp_install::state::InstallerState;
 use rp_simulator::installed::{InstallFault, InstallStatus, NewCluster, Rollout};
 use rp_simulator_azure::ArmControl;
 use rp_simulator_region::{Installs, server_leaf};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::folder::{Folder, read_text, write_private};
 
 /// The tag that scripts an installation.
 pub(crate) const TAG: &str = "simulated-install";
-/// Where the secrets of a document stand that an installation needs.
-const AUTHORITIES: &str = "clusterAuthorities";
 /// Of the time that an installation takes, until the API server answers.
 const API: f64 = 0.3;
 
@@ -41,24 +41,32 @@ pub(crate) struct RegionInstaller {
     domain: String,
     azure: ArmControl,
     file: PathBuf,
-    /// When each began, milliseconds since 1970, by lower-cased resource id.
-    begun: Mutex<BTreeMap<String, i64>>,
+    /// By lower-cased resource id.
+    begun: Mutex<BTreeMap<String, Begun>>,
+    random: SharedRandom,
 }
 
-/// `clusterAuthorities`, as the steps write it.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Authorities {
-    admin_kubeconfig_signer: Authority,
-    #[serde(rename = "rootCA")]
-    root: Authority,
+/// An installation that was begun.
+#[derive(Debug, Clone)]
+struct Begun {
+    at: Timestamp,
+    graph: InstallerState,
 }
 
-#[derive(Deserialize)]
-struct Authority {
-    certificate: String,
-    #[serde(default)]
-    key: String,
+impl Begun {
+    /// As it is written into the folder, which only its owner reads.
+    fn to_json(&self) -> Value {
+        let graph: Value = serde_json::from_slice(self.graph.to_json().expose()).unwrap_or_default();
+        json!({ "at": self.at.millis(), "graph": graph })
+    }
+
+    /// `None`: an earlier release wrote it, which kept no graph.
+    fn read(value: &Value) -> Option<Self> {
+        let at = Timestamp::from_millis(value["at"].as_i64()?);
+        let graph = InstallerState::parse(value["graph"].to_string().as_bytes()).ok()?;
+        graph.root().ok()?;
+        Some(Self { at, graph })
+    }
 }
 
 impl RegionInstaller {
@@ -72,18 +80,19 @@ impl RegionInstaller {
         azure: ArmControl,
     ) -> anyhow::Result<Self> {
         let file = folder.file("installed.json");
-        let mut begun: BTreeMap<String, i64> = if file.exists() {
+        let kept: BTreeMap<String, Value> = if file.exists() {
             serde_json::from_str(&read_text(&file)?).context("installed.json cannot be read")?
         } else {
             BTreeMap::new()
         };
         let clock = SharedClock::clone(&services.clock);
-        let mut lost = Vec::new();
-        for (key, at) in &begun {
-            let began = Timestamp::from_millis(*at);
-            match opened(services, key).await? {
-                Some(document) => {
-                    let plan = plan(&document, began, takes, &domain);
+        let mut begun = BTreeMap::new();
+        for (key, value) in kept {
+            let Some(document) = stored(services, &key).await? else { continue };
+            match Begun::read(&value) {
+                Some(one) => {
+                    let plan = plan(&document, &one, takes, &domain);
+                    begun.insert(key.clone(), one);
                     match plan.and_then(|plan| Ok(installs.begin(plan)?)) {
                         Ok(()) => machines(&azure, &installs, &document),
                         Err(error) => {
@@ -91,17 +100,25 @@ impl RegionInstaller {
                         }
                     }
                 }
-                None => lost.push(key.clone()),
+                None => {
+                    tracing::error!(resource_id = %key, "a simulated cluster of an earlier release cannot be brought back");
+                }
             }
         }
-        for key in lost {
-            begun.remove(&key);
-        }
-        Ok(Self { installs, clock, takes, domain, azure, file, begun: Mutex::new(begun) })
+        let random = SharedRandom::clone(&services.random);
+        Ok(Self { installs, clock, takes, domain, azure, file, begun: Mutex::new(begun), random })
     }
 
-    fn keep(&self, begun: &BTreeMap<String, i64>) -> Result<(), InstallError> {
-        let text = serde_json::to_string_pretty(begun).unwrap_or_default();
+    /// With authorities of its own, as every installer makes them.
+    fn new_one(&self, document: &Value) -> anyhow::Result<Begun> {
+        let at = self.clock.now();
+        let domain = domain_of(&document["openShiftCluster"], &self.domain);
+        Ok(Begun { at, graph: graph::new(&domain, &*self.random, at)? })
+    }
+
+    fn keep(&self, begun: &BTreeMap<String, Begun>) -> Result<(), InstallError> {
+        let all: BTreeMap<&String, Value> = begun.iter().map(|(key, one)| (key, one.to_json())).collect();
+        let text = serde_json::to_string_pretty(&all).unwrap_or_default();
         write_private(&self.file, &text).map_err(|error| InstallError::Away(format!("{error:#}")))
     }
 }
@@ -110,16 +127,19 @@ impl RegionInstaller {
 impl Installer for RegionInstaller {
     async fn begin(&self, document: &Value) -> Result<(), InstallError> {
         let key = text(document, "/key").to_lowercase();
-        let now = self.clock.now().millis();
-        let at = *self.begun.lock().get(&key).unwrap_or(&now);
-        let plan = plan(document, Timestamp::from_millis(at), self.takes, &self.domain)
+        let known = self.begun.lock().get(&key).cloned();
+        let one = match known {
+            Some(one) => one,
+            None => self.new_one(document).map_err(|error| InstallError::Refused(format!("{error:#}")))?,
+        };
+        let plan = plan(document, &one, self.takes, &self.domain)
             .map_err(|error| InstallError::Refused(chain(&*error).to_string()))?;
         let begun = self.installs.begin(plan);
         begun.map_err(|error| InstallError::Refused(chain(&error).to_string()))?;
         {
             // What was refused is not brought back by a restart.
             let mut begun = self.begun.lock();
-            begun.insert(key, at);
+            begun.insert(key, one);
             self.keep(&begun)?;
         }
         machines(&self.azure, &self.installs, document);
@@ -133,6 +153,11 @@ impl Installer for RegionInstaller {
             InstallStatus::Complete => InstallState::Complete,
             InstallStatus::Failed { reason, message } => InstallState::Failed { reason, message },
         })
+    }
+
+    async fn graph(&self, cluster: &str) -> Result<InstallerState, InstallError> {
+        let found = self.begun.lock().get(&cluster.to_lowercase()).map(|one| one.graph.clone());
+        found.ok_or_else(|| InstallError::Refused("there is no such installation".to_owned()))
     }
 
     async fn remove(&self, cluster: &str) -> Result<(), InstallError> {
@@ -168,31 +193,25 @@ fn machines(azure: &ArmControl, installs: &Installs, document: &Value) {
     }
 }
 
-/// The cluster's document with what an installation needs of its secrets in the clear.
-async fn opened(services: &Services, key: &str) -> anyhow::Result<Option<Value>> {
-    let Some(stored) = services.store.get_by_key(Collection::OpenShiftClusters, key).await? else {
-        return Ok(None);
-    };
-    let mut document: Value = serde_json::from_str(&stored.body)?;
-    let place = rp_access::kubeconfig_place(&stored.id, AUTHORITIES);
-    let secret = document.pointer_mut(&format!("/openShiftCluster/properties/{AUTHORITIES}"));
-    let Some(secret) = secret else { return Ok(None) };
-    let sealed = Sealed(secret.as_str().unwrap_or_default().to_owned());
-    let (plain, _) = services.keyring.open_any(&sealed, &place)?;
-    *secret = Value::String(String::from_utf8(plain.expose().clone())?);
-    Ok(Some(document))
+/// The cluster's document; `None`: it is gone.
+async fn stored(services: &Services, key: &str) -> anyhow::Result<Option<Value>> {
+    let stored = services.store.get_by_key(Collection::OpenShiftClusters, key).await?;
+    Ok(stored.map(|stored| serde_json::from_str(&stored.body)).transpose()?)
 }
 
-/// What is to come up, from a document with open secrets.
-fn plan(document: &Value, began: Timestamp, takes: Duration, parent: &str) -> anyhow::Result<NewCluster> {
+fn domain_of(cluster: &Value, parent: &str) -> String {
+    let own = text(cluster, "/properties/clusterProfile/domain");
+    if own.contains('.') { own.to_owned() } else { format!("{own}.{parent}") }
+}
+
+/// What is to come up.
+fn plan(document: &Value, begun: &Begun, takes: Duration, parent: &str) -> anyhow::Result<NewCluster> {
     let cluster = document.get("openShiftCluster").context("the document has no cluster")?;
     let of = |pointer: &str| text(cluster, pointer).to_owned();
-    let authorities: Authorities = serde_json::from_str(text(cluster, &format!("/properties/{AUTHORITIES}")))
-        .map_err(|_| anyhow!("the document has no authorities of the cluster"))?;
-    let own = of("/properties/clusterProfile/domain");
-    let domain = if own.contains('.') { own } else { format!("{own}.{parent}") };
-    let key = Secret::new(authorities.root.key);
-    let server = server_leaf(&authorities.root.certificate, &key, &domain, began)
+    let (root, signer) = (begun.graph.root()?, begun.graph.admin_kubeconfig_signer()?);
+    let domain = domain_of(cluster, parent);
+    let began = begun.at;
+    let server = server_leaf(&root.certificate, &root.key, &domain, began)
         .context("no certificate for the API server")?;
     let private_ip: Ipv4Addr = of("/properties/networkProfile/privateEndpointIp")
         .parse()
@@ -211,7 +230,7 @@ fn plan(document: &Value, began: Timestamp, takes: Duration, parent: &str) -> an
         client_id: of("/properties/servicePrincipalProfile/clientId"),
         subnets: [of("/properties/masterProfile/subnetId"), of("/properties/workerProfiles/0/subnetId")],
         private_ip,
-        client_authority: authorities.admin_kubeconfig_signer.certificate,
+        client_authority: signer.certificate,
         server,
         began,
         rollout: rollout(cluster, takes),

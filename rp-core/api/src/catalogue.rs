@@ -39,6 +39,27 @@ pub struct VersionProperties {
     pub installer_pullspec: String,
     pub enabled: bool,
     pub default: bool,
+    /// The image of clusters' machines. `None`, in a change: as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub os_image: Option<OsImage>,
+}
+
+/// A marketplace image of an operating system (`contract/installer.md` §9, "Do better" 12).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OsImage {
+    /// Empty: `azureopenshift`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub publisher: String,
+    /// Empty: `aro4`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub offer: String,
+    /// `aro_420`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub sku: String,
+    /// `9.6.20251015`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub version: String,
 }
 
 /// The roles of one minor version's operators.
@@ -91,6 +112,12 @@ pub fn read_version(body: &[u8]) -> Result<Resource<VersionProperties>, CloudErr
             text("installerPullspec", ""),
             flag("enabled"),
             flag("default"),
+            object(
+                "osImage",
+                "",
+                vec![text("publisher", ""), text("offer", ""), text("sku", ""), text("version", "")],
+            )
+            .nullable(),
         ],
     )
 }
@@ -174,6 +201,16 @@ pub fn check_version(
     require("properties.version", &is.version)?;
     require("properties.installerPullspec", &is.installer_pullspec)?;
     require("properties.openShiftPullspec", &is.open_shift_pullspec)?;
+    if let Some(image) = &is.os_image {
+        require("properties.osImage.sku", &image.sku)?;
+        require("properties.osImage.version", &image.version)?;
+        let parts = [&image.publisher, &image.offer, &image.sku, &image.version];
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+        if parts.iter().any(|part| part.len() > 128 || !part.bytes().all(plain)) {
+            let message = "The image is named by letters, digits and the characters . _ and -.";
+            return Err(CloudError::invalid("properties.osImage", message));
+        }
+    }
     if !is_version(&is.version) {
         let message = format!("The provided version '{}' is invalid.", is.version);
         return Err(CloudError::invalid("properties.version", message));
@@ -290,10 +327,21 @@ mod tests {
                 installer_pullspec: "i".to_owned(),
                 enabled: true,
                 default: true,
+                os_image: Some(OsImage {
+                    sku: "aro_417".to_owned(),
+                    version: "417.94.20250101".to_owned(),
+                    ..OsImage::default()
+                }),
             },
             ..Resource::default()
         };
         let mut sent = Resource { name: String::new(), ..stored.clone() };
+        for (sku, target) in [("", "properties.osImage.sku"), ("a b", "properties.osImage")] {
+            let mut wrong = stored.clone();
+            let image = OsImage { sku: sku.to_owned(), version: "1".to_owned(), ..OsImage::default() };
+            wrong.properties.os_image = Some(image);
+            assert_eq!(told(check_version(&wrong, Some(&stored))).0, target);
+        }
         sent.kind = sent.kind.to_ascii_uppercase();
         check_version(&sent, Some(&stored)).unwrap();
         sent.properties.default = false;

@@ -9,7 +9,7 @@ use crate::errors::StepError;
 use crate::kube_api::Kube;
 use crate::{resources, values};
 
-/// Where people find it, what runs in it, and how its network is made. The password stands in the document since the
+/// Where people find it, what runs in it, and how its network is made. The password is in the document since the
 /// kubeconfigs were made.
 pub(crate) async fn update_cluster_data(context: &Context) -> Result<(), StepError> {
     let kube = Kube::connect(context)?;

@@ -57,7 +57,8 @@ async fn operator(context: &Context, name: &str) -> ConditionStatus {
     found.map_or_else(|error| not_yet_readable(&error), |found| operator_status(name, found.as_ref()))
 }
 
-fn not_yet_readable(error: &StepError) -> ConditionStatus {
+/// What cannot be read counts as not met.
+pub(crate) fn not_yet_readable(error: &StepError) -> ConditionStatus {
     ConditionStatus::not_yet(error.to_string())
 }
 

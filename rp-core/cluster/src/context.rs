@@ -17,9 +17,6 @@ use crate::errors::StepError;
 use crate::manager::{Job, Operation};
 use crate::progress::{Progress, StepEvent};
 
-/// The name in the certificate of every cluster of ours (`contract/portal.md` §11.3).
-const SERVER_NAME: &str = "kubernetes";
-
 /// One operation on one cluster, as its steps see it.
 #[derive(Debug)]
 pub struct Context {
@@ -157,6 +154,18 @@ impl Context {
         }
     }
 
+    /// The end of a long work that is dropped when the process stops: the next worker begins the step again.
+    ///
+    /// # Errors
+    /// [`StepError::Stopping`].
+    pub(crate) async fn unless_stopping<T>(&self, work: impl Future<Output = T>) -> Result<T, StepError> {
+        tokio::select! {
+            biased;
+            () = self.stopping.cancelled() => Err(StepError::Stopping),
+            done = work => Ok(done),
+        }
+    }
+
     /// Whether the work may go on.
     ///
     /// # Errors
@@ -189,11 +198,13 @@ impl Context {
         };
         let parts = rp_kube::write::parse_stored(kubeconfig.expose().as_bytes())
             .map_err(|error| StepError::other(format!("the stored kubeconfig: {error}")))?;
+        let host = parts.server.host_str().unwrap_or_default().to_owned();
         let target = Target {
             id: document.id.clone(),
             source: Source::Aro,
             endpoint: Endpoint::Private { ip },
-            server_name: SERVER_NAME.to_owned(),
+            // TCP goes to the private endpoint, TLS verifies the kubeconfig's host (`contract/cluster.md` §1.3).
+            server_name: parts.tls_server_name.unwrap_or(host),
             ca_pem: parts.ca_pem,
             read: parts.credential.clone(),
             admin: parts.credential,

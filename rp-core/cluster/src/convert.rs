@@ -64,7 +64,7 @@ fn unmet(name: &str) -> Option<CloudError> {
         "ensureAROOperatorRunningDesiredVersion" => "ARO Cluster Operator is not running desired version.",
         "hiveClusterDeploymentReady" => "Timed out waiting for the condition to be ready.",
         // The contract's installer is Hive's; no matter who installs, it is the same condition.
-        "hiveClusterInstallationComplete" | "installationComplete" => {
+        "hiveClusterInstallationComplete" | "installationComplete" | "bootstrapComplete" => {
             "Timed out waiting for the condition to complete."
         }
         _ => return None,

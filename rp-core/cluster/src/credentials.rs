@@ -15,6 +15,8 @@ use crate::roles::needed_minors;
 /// On the cloud provider's secret: when its credentials changed, and which change its users have heard of.
 const ROTATED: &str = "aro.openshift.io/credentials-rotated";
 const HEARD: &str = "aro.openshift.io/credentials-heard";
+/// The configuration that the cloud provider uses.
+pub(crate) const CLOUD_PROVIDER: &str = "/api/v1/namespaces/kube-system/secrets/azure-cloud-provider";
 const TOKEN_FILE: &str = "/var/run/secrets/openshift/serviceaccount/token";
 
 /// The service principal that OpenShift's own parts use; who hands it out begins again.
@@ -55,7 +57,7 @@ pub(crate) async fn update_openshift_secret(context: &Context) -> Result<(), Ste
 pub(crate) async fn update_aro_secret(context: &Context) -> Result<(), StepError> {
     let kube = Kube::connect(context)?;
     let Some(client_secret) = context.secret(ClusterSecret::ClientSecret)? else { return Ok(()) };
-    let path = "/api/v1/namespaces/kube-system/secrets/azure-cloud-provider";
+    let path = CLOUD_PROVIDER;
     let Some(found) = kube.get::<CloudProvider<Whole>>(path).await? else { return Ok(()) };
     let document = context.document();
     let told = |name: &str| found.metadata.annotations.get(name).map(str::to_owned);
@@ -90,7 +92,7 @@ pub(crate) async fn update_aro_secret(context: &Context) -> Result<(), StepError
 
 /// The configuration with these credentials, both base64; `None`: it has them already. JSON is YAML, and other members
 /// stay.
-fn cloud_config(data: &str, client_id: &str, client_secret: &str) -> Option<String> {
+pub(crate) fn cloud_config(data: &str, client_id: &str, client_secret: &str) -> Option<String> {
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
     let text = String::from_utf8(STANDARD.decode(data).ok()?).ok()?;
@@ -141,7 +143,7 @@ pub(crate) async fn ensure_upgrade_annotation(context: &Context) -> Result<(), S
 /// A Secret of each platform identity where its operator looks for it.
 pub(crate) async fn deploy_platform_workload_identity_secrets(context: &Context) -> Result<(), StepError> {
     let kube = Kube::connect(context)?;
-    for object in identity_secrets(context).await? {
+    for object in identity_secrets(context, None).await? {
         let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default();
         let wanted = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
         kube.create("/api/v1/namespaces", &wanted).await?;
@@ -150,14 +152,18 @@ pub(crate) async fn deploy_platform_workload_identity_secrets(context: &Context)
     Ok(())
 }
 
-async fn identity_secrets(context: &Context) -> Result<Vec<Value>, StepError> {
+/// The secrets of all identities but that of one operator.
+pub(crate) async fn identity_secrets(
+    context: &Context,
+    except: Option<&str>,
+) -> Result<Vec<Value>, StepError> {
     let document = context.document();
     let tenant = context.tenant();
     let identities = &*document.properties.platform_workload_identity_profile.platform_workload_identities;
     let mut objects = Vec::new();
     for (operator, location) in secret_locations(context).await? {
         let client_id = identities.get(&operator).and_then(|identity| identity.client_id.get());
-        let Some(client_id) = client_id else { continue };
+        let Some(client_id) = client_id.filter(|_| except != Some(operator.as_str())) else { continue };
         let texts = [
             ("azure_client_id", client_id.as_str()),
             ("azure_subscription_id", document.subscription_id()),

@@ -4,16 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use rp_azure::AzureClients;
-use rp_base::{SharedClock, SharedRandom};
+use rp_azure::{AzureClients, Cloud};
+use rp_base::{Secret, SharedClock, SharedRandom};
 use rp_documents::RoleSetDocument;
 use rp_kube::KubeClient;
 use rp_kube::connect::{ClientOptions, Identity};
 use rp_net::{Dialer, Target};
+use rp_openshift::pull_secret::{PullSecret, PullSecretError};
 use rp_seal::Keyring;
 
 use crate::errors::StepError;
-use crate::installer::Installer;
+use crate::installer::Installation;
 use crate::progress::ProgressError;
 use crate::vault::CertificateVault;
 
@@ -45,6 +46,8 @@ pub struct Environment {
     pub certificate_issuer: String,
     /// Git commit of this software.
     pub commit: String,
+    /// What the operator of a cluster is deployed with.
+    pub operator: OperatorSettings,
     pub features: Features,
     /// Azure as the different identities see it (`contract/cluster.md` §1.2).
     pub azure: Arc<dyn AzureClients>,
@@ -53,7 +56,8 @@ pub struct Environment {
     pub role_sets: Arc<dyn RoleSets>,
     /// Records of the gateway; `None`: there is no gateway.
     pub gateways: Option<Arc<dyn Gateways>>,
-    pub installer: Arc<dyn Installer>,
+    /// How OpenShift gets onto the machines.
+    pub installation: Installation,
     pub keyring: Keyring,
     pub clock: SharedClock,
     pub random: SharedRandom,
@@ -71,6 +75,33 @@ pub struct OidcStorage {
     pub blob_url: String,
     /// Where everybody reads, without scheme and without a slash at the end.
     pub endpoint: String,
+}
+
+/// What the operator of a cluster is deployed with (`contract/operator.md` §5).
+#[derive(Debug, Clone)]
+pub struct OperatorSettings {
+    /// Reference of the image; empty: `aro` of the registry, with the commit as its tag.
+    pub image: String,
+    /// Registries from which every operator may pull, beside those of the cluster's own tokens.
+    pub pull_secret: PullSecret,
+    /// The cloud that clusters are in.
+    pub cloud: Cloud,
+    /// Domains that clusters reach through the gateway.
+    pub gateway_domains: Vec<String>,
+    /// Parent of the service's own domains.
+    pub parent_domain: String,
+    /// Name of the environment, for the flag `aro.environment`; empty: it is not set.
+    pub environment: String,
+}
+
+impl OperatorSettings {
+    /// Reads the JSON of a pull secret; none of it: no registries.
+    ///
+    /// # Errors
+    /// It has another form.
+    pub fn registries(text: Option<&Secret<String>>) -> Result<PullSecret, PullSecretError> {
+        text.map_or_else(|| Ok(PullSecret::default()), |text| PullSecret::parse(text.expose()))
+    }
 }
 
 /// Switches of a region.

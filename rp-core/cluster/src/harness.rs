@@ -1,9 +1,11 @@
 //! The steps' world for tests: a document with a lease, an API server in memory, an installer that does as it is told.
 
+pub(crate) mod assets;
 mod azure;
 mod convert_tests;
 pub(crate) mod documents;
 mod engine_tests;
+mod install_tests;
 mod kube;
 mod memory_progress;
 mod plan_tests;
@@ -18,16 +20,21 @@ use parking_lot::Mutex;
 use rp_azure::{Arm, ArmOptions, AzureClients, AzureError, Credential, Endpoints, RetryPolicy};
 use rp_base::{Secret, SystemClock, SystemRandom};
 use rp_documents::{RoleSetDocument, SubscriptionDocument};
+use rp_install::runner::InstallRunner;
+use rp_install::state::InstallerState;
 use rp_seal::Keyring;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::context::Context;
-use crate::environment::{Environment, Features, GatewayRecord, Gateways, Periods, RoleSets};
-use crate::installer::{InstallError, InstallState, Installer};
+use crate::environment::{
+    Environment, Features, GatewayRecord, Gateways, OperatorSettings, Periods, RoleSets,
+};
+use crate::installer::{AssetInstallation, InstallError, InstallState, Installation, Installer, PemFiles};
 use crate::manager::{Job, Operation};
 use crate::{CertificateVault, Order, ProgressError, StepError};
 
+pub(crate) use assets::{FakeRunner, OneVersion};
 pub(crate) use kube::Api;
 pub(crate) use memory_progress::MemoryProgress;
 
@@ -99,6 +106,7 @@ pub(crate) struct Script {
     /// The next call fails: the installer is away.
     pub(crate) away: Mutex<bool>,
     pub(crate) looks: Mutex<u32>,
+    graphs: Mutex<std::collections::BTreeMap<String, InstallerState>>,
 }
 
 impl std::fmt::Debug for Script {
@@ -141,6 +149,11 @@ impl Installer for Script {
         } else {
             InstallState::Running { message: "bootstrapping".to_owned() }
         })
+    }
+
+    async fn graph(&self, cluster: &str) -> Result<InstallerState, InstallError> {
+        let mut graphs = self.graphs.lock();
+        Ok(graphs.entry(cluster.to_owned()).or_insert_with(|| assets::state("password-of-the-whole")).clone())
     }
 
     async fn remove(&self, _cluster: &str) -> Result<(), InstallError> {
@@ -268,12 +281,34 @@ impl AzureClients for UnreachableAzure {
     }
 }
 
+fn manifest() -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml")
+}
+
+/// What the operator of a cluster is deployed with.
+pub(crate) fn operator_settings() -> OperatorSettings {
+    OperatorSettings {
+        image: String::new(),
+        pull_secret: OperatorSettings::registries(Some(&Secret::new(
+            r#"{"auths":{"registry.example":{"auth":"dXNlcjpwYXNz"}}}"#.to_owned(),
+        )))
+        .unwrap(),
+        cloud: rp_azure::Cloud::Public,
+        gateway_domains: vec!["gcs.example".to_owned()],
+        parent_domain: "aro.azure.com".to_owned(),
+        environment: "int".to_owned(),
+    }
+}
+
 /// Everything around the steps, and the handles that tests turn.
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) env: Arc<Environment>,
     pub(crate) progress: Arc<MemoryProgress>,
     pub(crate) api: Api,
+    /// Where the steps install.
+    pub(crate) runner: Arc<FakeRunner>,
+    /// Where an installer does all of it: see [`World::whole`].
     pub(crate) installer: Arc<Script>,
     pub(crate) gateways: Arc<MemoryGateways>,
     pub(crate) certificates: Arc<Certificates>,
@@ -284,6 +319,7 @@ impl World {
         let keyring = Keyring::generate(&SystemRandom);
         let progress = Arc::new(MemoryProgress::new(cluster(&keyring, workload_identity)));
         let (api, installer) = (Api::default(), Arc::new(Script::default()));
+        let runner = Arc::new(FakeRunner::default());
         let (gateways, certificates) =
             (Arc::new(MemoryGateways::default()), Arc::new(Certificates::default()));
         let env = Environment {
@@ -296,30 +332,42 @@ impl World {
             endpoint_vnet: "rp-pe-vnet-001".to_owned(),
             endpoint_subnet: "rp-pe-subnet".to_owned(),
             registry_id: String::new(),
-            registry_host: String::new(),
+            registry_host: "arosvc.azurecr.io".to_owned(),
             fp_client_id: "first-party".to_owned(),
             fp_service_principal: "33333333-3333-3333-3333-333333333333".to_owned(),
             oidc: None,
             certificate_issuer: "OneCertV2-PublicCA".to_owned(),
             commit: "abc1234".to_owned(),
+            operator: operator_settings(),
             features: Features::default(),
             azure,
             certificates: Some(Arc::clone(&certificates) as Arc<dyn CertificateVault>),
             role_sets: Arc::new(FixedRoleSets::default()),
             gateways: Some(Arc::clone(&gateways) as Arc<dyn Gateways>),
-            installer: Arc::clone(&installer) as Arc<dyn Installer>,
+            installation: Installation::Assets(AssetInstallation {
+                runner: Arc::clone(&runner) as Arc<dyn InstallRunner>,
+                versions: Arc::new(OneVersion),
+                // Any file will do.
+                certificate: Some(PemFiles { certificate: manifest(), key: manifest() }),
+            }),
             keyring,
             clock: Arc::new(SystemClock),
             random: Arc::new(SystemRandom),
             clusters: Arc::new(api.clone()),
             periods,
         };
-        Self { env: Arc::new(env), progress, api, installer, gateways, certificates }
+        Self { env: Arc::new(env), progress, api, runner, installer, gateways, certificates }
     }
 
     /// Without an Azure behind it.
     pub(crate) fn alone() -> Self {
         Self::new(Arc::new(UnreachableAzure), false, Periods::CONTRACT)
+    }
+
+    /// In a region whose installer does all of it.
+    pub(crate) fn whole(self) -> Self {
+        let installer = Arc::clone(&self.installer) as Arc<dyn Installer>;
+        self.with(|env| env.installation = Installation::Whole(installer))
     }
 
     /// Changes what stands around, before anything runs.

@@ -1,35 +1,65 @@
-//! The installation itself, which is somebody else's work, and who pays for what it makes.
+//! The installation of OpenShift, and who pays for what it makes
+//! ([decision 20](../../../docs/decisions/0020-assets-or-the-whole.md)).
+
+mod assets;
+mod machines;
+mod order;
+mod reasons;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use rp_api::CloudError;
 use rp_base::text::clean;
 use rp_documents::cluster::ClusterSecret;
 use serde_json::Value;
 
 use crate::context::Context;
 use crate::errors::StepError;
-use crate::installer::{InstallError, InstallState};
+use crate::graph;
+use crate::installer::{AssetInstallation, InstallError, InstallState, Installation, Installer};
 use crate::resources::deploy::with_detail;
 use crate::step::ConditionStatus;
 
-/// Members that an installer needs open, whose plain form is text.
-const OPENED: [ClusterSecret; 9] = [
-    ClusterSecret::PullSecret,
-    ClusterSecret::BoundServiceAccountSigningKey,
-    ClusterSecret::ClientSecret,
-    ClusterSecret::KubeadminPassword,
-    ClusterSecret::AdminKubeconfig,
-    ClusterSecret::ServiceKubeconfig,
-    ClusterSecret::SreKubeconfig,
-    ClusterSecret::UserAdminKubeconfig,
-    ClusterSecret::ClusterAuthorities,
-];
+pub(crate) use machines::bootstrap_complete;
+use reasons::{Reason, unexplained};
 
-/// Begins, or finds that it has begun.
+/// Members that an installer of the whole needs open, whose plain form is text.
+const OPENED: [ClusterSecret; 3] =
+    [ClusterSecret::PullSecret, ClusterSecret::BoundServiceAccountSigningKey, ClusterSecret::ClientSecret];
+
+/// Makes the assets of the installation, or begins an installation of the whole.
 pub(crate) async fn run_installer(context: &Context) -> Result<(), StepError> {
+    match &context.env.installation {
+        Installation::Assets(installation) => assets::make_assets(context, installation).await,
+        Installation::Whole(installer) => begin(context, &**installer).await,
+        Installation::None { setting } => Err(none(setting)),
+    }
+}
+
+/// There is nothing that installs OpenShift.
+fn none(setting: &str) -> StepError {
+    let text = "This region does not install clusters at present. Delete the cluster, and create it in another region.";
+    StepError::Explained {
+        told: with_detail(unexplained(), text.to_owned()),
+        detail: format!("there is no installer: {setting} is not set"),
+    }
+}
+
+/// The machines of the control plane and of the bootstrap, with the assets.
+pub(crate) async fn deploy_machines(context: &Context) -> Result<(), StepError> {
+    machines::deploy_machines(context, of_assets(context)?).await
+}
+
+fn of_assets(context: &Context) -> Result<&AssetInstallation, StepError> {
+    match &context.env.installation {
+        Installation::Assets(installation) => Ok(installation),
+        Installation::None { setting } => Err(none(setting)),
+        Installation::Whole(_) => Err(StepError::other("machines are made by the region's installer")),
+    }
+}
+
+async fn begin(context: &Context, installer: &dyn Installer) -> Result<(), StepError> {
     let opened = unseal_document(context)?;
-    context.env.installer.begin(&opened).await?;
+    installer.begin(&opened).await?;
     context.record_line("info", "the installation of OpenShift has begun");
     Ok(())
 }
@@ -51,55 +81,42 @@ fn unseal_document(context: &Context) -> Result<Value, StepError> {
         .map_err(|_| StepError::other("the document cannot be written for the installer"))
 }
 
-/// Whether OpenShift is there.
+/// Whether an installer of the whole is done.
 ///
 /// # Errors
-/// The installation failed; 500 `InternalServerError`, or 400 `DeploymentFailed` with Azure's reason.
+/// The installation failed: in the words of the table of reasons.
 pub(crate) async fn installation_complete(context: &Context) -> Result<ConditionStatus, StepError> {
-    match context.env.installer.state(&context.document().key()).await {
+    let Installation::Whole(installer) = &context.env.installation else {
+        return Err(StepError::other("no installer of the whole works here"));
+    };
+    match installer.state(&context.document().key()).await {
         Ok(InstallState::Complete) => Ok(ConditionStatus::Yes),
         Ok(InstallState::Running { message }) => Ok(ConditionStatus::not_yet(message)),
         // Its process began anew and remembers nothing.
-        Ok(InstallState::Unknown) => match run_installer(context).await {
+        Ok(InstallState::Unknown) => match begin(context, &**installer).await {
             Err(StepError::Installer(InstallError::Away(why))) => Ok(ConditionStatus::not_yet(why)),
             begun => begun.map(|()| ConditionStatus::not_yet("the installation is begun again")),
         },
         Ok(InstallState::Failed { reason, message }) => {
             let detail = clean(&format!("{reason}: {message}"), 2000);
             context.record_line("error", &detail);
-            Err(StepError::Explained { told: installation_failed(&reason), detail })
+            let told = Reason::named(&reason).map_or_else(unexplained, |reason| reason.told(None));
+            Err(StepError::Explained { told, detail })
         }
         Err(InstallError::Away(why)) => Ok(ConditionStatus::not_yet(why)),
         Err(refused) => Err(refused.into()),
     }
 }
 
-/// What the customer reads of an installer's reason (`contract/cluster.md` §10.4).
-fn installation_failed(reason: &str) -> CloudError {
-    let details = "Deployment failed. Please see details for more information.";
-    let message = match reason {
-        "AzureKeyBasedAuthenticationNotPermitted" => {
-            "Deployment failed with KeyBasedAuthenticationNotPermitted error. Please see details for more information."
+/// The graph of an installer of the whole goes to where every cluster has its graph.
+pub(crate) async fn save_graph(context: &Context) -> Result<(), StepError> {
+    match &context.env.installation {
+        Installation::Whole(installer) if graph::read(context).await?.is_none() => {
+            graph::save(context, &installer.graph(&context.document().key()).await?).await
         }
-        "AzureRequestDisallowedByPolicy" => {
-            "Deployment failed due to RequestDisallowedByPolicy. Please see details for more information."
-        }
-        "AzureInvalidTemplateDeployment" | "AzureZonalAllocationFailed" => details,
-        "AzureOSProvisioningTimedOut" => {
-            "Deployment failed due to OSProvisioningTimedOut. The cluster's virtual machines failed to start up in time. \
-             Please check your network configuration."
-        }
-        _ => return CloudError::new(500, "InternalServerError", "", "Deployment failed."),
-    };
-    let told = CloudError::bad("DeploymentFailed", "", message);
-    match reason {
-        "AzureKeyBasedAuthenticationNotPermitted" => with_detail(told, NO_KEYS.to_owned()),
-        _ => told,
+        _ => Ok(()),
     }
 }
-
-/// What a customer can do whose policies take keys away from the cluster's storage account.
-const NO_KEYS: &str = "Cluster creation failed because key based authentication has been disabled on the ARO cluster storage account, most likely by an Azure Policy modify effect. Please ensure that any policies in your Azure subscription do not mutate this property on the storage accounts provisioned during ARO cluster deployment. See https://learn.microsoft.com/en-us/azure/governance/policy/concepts/effect-modify for more details.";
 
 /// From now on somebody pays for it.
 pub(crate) async fn ensure_billing_record(context: &Context) -> Result<(), StepError> {
@@ -115,5 +132,24 @@ pub(crate) async fn end_billing_record(context: &Context) -> Result<(), StepErro
 
 /// What the installer keeps of it goes too.
 pub(crate) async fn remove_installation(context: &Context) -> Result<(), StepError> {
-    Ok(context.env.installer.remove(&context.document().key()).await?)
+    match &context.env.installation {
+        Installation::Assets(installation) => assets::remove_kept(context, installation).await,
+        Installation::Whole(installer) => Ok(installer.remove(&context.document().key()).await?),
+        Installation::None { .. } => Ok(()),
+    }
+}
+
+/// After a creation that failed: the bootstrap machine's config holds all keys of the cluster and goes at once, and so does
+/// what the runner keeps ("Do better" 28). What cannot be removed is told; the deletion of the cluster removes it.
+pub(crate) async fn clean_after_failure(context: &Context) {
+    let Installation::Assets(installation) = &context.env.installation else { return };
+    for (what, done) in [
+        ("the bootstrap machine's Ignition config", graph::remove_ignition(context).await),
+        ("the installer's files", assets::remove_kept(context, installation).await),
+    ] {
+        if let Err(error) = done {
+            let text = clean(&format!("{what} could not be removed: {error}"), 500);
+            context.record_line("warning", &text);
+        }
+    }
 }

@@ -1,6 +1,8 @@
 //! The cluster's API server. What is read are the types of `rp_openshift`; what is written is JSON, of which members that
 //! we do not name stay.
 
+use std::time::Duration;
+
 use http::Request;
 use rp_kube::{KubeClient, KubeError, api_status};
 use rp_openshift::List;
@@ -17,6 +19,8 @@ const PAGE: usize = 250;
 const TRIES: usize = 10;
 /// Our field manager in server-side apply.
 const MANAGER: &str = "aro-rp";
+/// Longest pause between two attempts of a call that failed for reasons that pass.
+const PAUSE: Duration = Duration::from_secs(2);
 
 /// A client of one cluster.
 pub(crate) struct Kube(KubeClient);
@@ -116,9 +120,15 @@ impl Kube {
         Err(StepError::other(format!("{path}: it comes and goes")))
     }
 
-    /// Writes members and takes their ownership (server-side apply, forced).
+    /// Writes members and takes their ownership (server-side apply, forced). Members that we own and that the object
+    /// names no longer are removed; those of others stay. The same object again changes nothing.
     pub(crate) async fn apply(&self, path: &str, object: &Value) -> Result<(), StepError> {
-        let uri = format!("{path}?fieldManager={MANAGER}&force=true");
+        self.apply_as(MANAGER, path, object).await
+    }
+
+    /// The same under another name: for members of an object of which [`Kube::apply`] writes the rest.
+    pub(crate) async fn apply_as(&self, manager: &str, path: &str, object: &Value) -> Result<(), StepError> {
+        let uri = format!("{path}?fieldManager={manager}&force=true");
         let request = Request::patch(&uri).header("content-type", "application/apply-patch+yaml");
         self.send_as::<IgnoredAny>(request, object, path).await.map(drop)
     }
@@ -148,6 +158,41 @@ impl std::fmt::Debug for Kube {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Kube")
     }
+}
+
+/// Makes a call again while it fails for reasons that pass, at most `tries` times in all.
+///
+/// # Errors
+/// The last error; or the lease is lost, or the process stops.
+pub(crate) async fn retry<F: Future<Output = Result<(), StepError>>>(
+    context: &Context,
+    tries: u32,
+    passes: fn(&StepError) -> bool,
+    attempt: impl Fn() -> F,
+) -> Result<(), StepError> {
+    let mut tried = 1;
+    loop {
+        match attempt().await {
+            Err(error) if tried < tries && passes(&error) => {
+                tried += 1;
+                context.waiting(&rp_base::text::clean(&error.to_string(), 500));
+                context.sleep(PAUSE.min(context.env.periods.poll)).await?;
+            }
+            done => return done,
+        }
+    }
+}
+
+/// The path of an object. The plural of every kind that we write is its name in lower case with an `s`.
+pub(crate) fn path_of(object: &Value) -> String {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let api = text("/apiVersion");
+    let root = if api.contains('/') { format!("/apis/{api}") } else { format!("/api/{api}") };
+    let scope = match text("/metadata/namespace") {
+        "" => String::new(),
+        namespace => format!("/namespaces/{namespace}"),
+    };
+    format!("{root}{scope}/{}s/{}", text("/kind").to_ascii_lowercase(), text("/metadata/name"))
 }
 
 /// Puts the members of `wanted` over those of `found`; gives whether anything changed. Arrays and texts are replaced

@@ -1,5 +1,5 @@
 //! Plans and steps that bring one cluster to what its document wants (`contract/cluster.md`). No database:
-//! what must be stored goes through [`Progress`], the installation through [`Installer`].
+//! what must be stored goes through [`Progress`], the installation through [`Installation`].
 //!
 //! Entry rule: what touches one cluster and its Azure resources on behalf of one operation.
 
@@ -17,6 +17,7 @@ mod engine;
 mod environment;
 mod errors;
 mod failure;
+mod graph;
 #[cfg(test)]
 mod harness;
 mod install;
@@ -25,9 +26,11 @@ mod json;
 mod kube_api;
 mod kubeconfigs;
 mod machine_config;
+mod maintenance;
 mod manager;
 mod manager_impl;
 mod metrics;
+mod operator;
 mod plan;
 mod progress;
 mod resources;
@@ -41,12 +44,15 @@ mod vault;
 pub use context::Context;
 pub use document::Document;
 pub use environment::{
-    ClusterClients, Environment, Features, GatewayRecord, Gateways, OidcStorage, Periods, PrivateLinkClients,
-    RoleSets,
+    ClusterClients, Environment, Features, GatewayRecord, Gateways, OidcStorage, OperatorSettings, Periods,
+    PrivateLinkClients, RoleSets,
 };
 pub use errors::StepError;
 pub use failure::Failure;
-pub use installer::{InstallError, InstallState, Installer};
+pub use installer::{
+    AssetInstallation, InstallError, InstallState, Installation, Installer, PemFiles, Versions,
+};
+pub use maintenance::TaskFailure;
 pub use manager::{Job, Manager, Operation, Outcome};
 pub use manager_impl::ClusterManager;
 pub use metrics::{ClusterMetrics, StepMetrics};
@@ -54,5 +60,4 @@ pub use plan::{Phase, PlanInputs};
 pub use progress::{Change, Progress, ProgressError, StepEvent};
 pub use rp_azure::AzureClients;
 pub use step::{ACTION, ActionFn, ConditionFn, ConditionStatus, LONG_ACTION, Step, StepFuture, StepKind};
-pub use templates::{Ignition, Image, Machines, machines};
 pub use vault::{CertificateVault, Order};

@@ -3,32 +3,30 @@
 //! by name.
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
-use std::time::Duration;
+use std::net::Ipv4Addr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use rcgen::{CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, KeyPair, SanType};
-use rp_base::{Random, Timestamp};
+use rp_base::Timestamp;
+use rp_install::authority::Authority;
 use rp_openshift::{Machine, MachineSet, MachineSpec, Pod, SecretCertificate, Whole};
 use serde_json::{Value, json};
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
 use crate::context::Context;
 use crate::errors::StepError;
+use crate::graph;
 use crate::kube_api::{Kube, merge_into, secrets};
-use crate::kubeconfigs::{Authority, ROOT, authorities};
 
 const NAMESPACE: &str = "openshift-machine-config-operator";
 const MACHINE_API: &str = "/apis/machine.openshift.io/v1beta1/namespaces/openshift-machine-api";
 /// On the server's secret: when its certificate was placed by us.
 const ISSUED: &str = "aro.openshift.io/certificate-issued";
-const TEN_YEARS: Duration = Duration::from_hours(24 * 3650);
 
 /// The server's certificate names the address of the internal load balancer.
 pub(crate) async fn fix_mcs_cert(context: &Context) -> Result<(), StepError> {
     let document = context.document();
-    let Ok(address) = document.properties.apiserver_profile.int_ip.parse::<IpAddr>() else {
+    let Ok(address) = document.properties.apiserver_profile.int_ip.parse::<Ipv4Addr>() else {
         return Err(StepError::other("the document has no internal address of the API server"));
     };
     let kube = Kube::connect(context)?;
@@ -41,20 +39,20 @@ pub(crate) async fn fix_mcs_cert(context: &Context) -> Result<(), StepError> {
             None => Ok(()),
         };
     }
-    let Some(authorities) = authorities(context)? else {
-        context.record_line(
-            "warning",
-            "the cluster's authorities are not in its document: the certificate is left",
-        );
+    let Some(state) = graph::read(context).await? else {
+        context
+            .record_line("warning", "the cluster has no graph of its installation: the certificate is left");
         return Ok(());
     };
+    let root = state.root().map_err(|error| StepError::other(error.to_string()))?;
     let (domain, now) = (document.domain(&context.env.domain), context.env.clock.now());
     let host = format!("api-int.{domain}");
-    let pair = server(&authorities.root, &host, address, &*context.env.random, now)
-        .map_err(|error| StepError::other(format!("no certificate could be made: {error}")))?;
+    let pair = Authority::read("the root authority", &root)
+        .and_then(|root| root.machine_config_server(&host, address, &*context.env.random, now))
+        .map_err(|error| StepError::other(error.to_string()))?;
     let wanted = json!({
         "metadata": {"annotations": {ISSUED: now.to_string()}},
-        "data": {"tls.crt": STANDARD.encode(&pair.certificate), "tls.key": STANDARD.encode(&pair.key)}
+        "data": {"tls.crt": STANDARD.encode(&pair.certificate), "tls.key": STANDARD.encode(pair.key.expose())}
     });
     kube.change(&path, |found| merge_into(found, &wanted)).await?;
     restart_servers(&kube, now).await
@@ -82,7 +80,7 @@ async fn restart_servers(kube: &Kube, issued: Timestamp) -> Result<(), StepError
 }
 
 /// Whether the secret has one certificate whose only address is that.
-fn names_only(secret: &SecretCertificate<Whole>, address: IpAddr) -> bool {
+fn names_only(secret: &SecretCertificate<Whole>, address: Ipv4Addr) -> bool {
     let Ok(pem) = STANDARD.decode(secret.data.certificate.as_str()) else { return false };
     let blocks: Vec<_> = x509_parser::pem::Pem::iter_from_buffer(&pem).filter_map(Result::ok).collect();
     let [block] = &blocks[..] else { return false };
@@ -97,30 +95,7 @@ fn names_only(secret: &SecretCertificate<Whole>, address: IpAddr) -> bool {
             _ => None,
         })
         .collect();
-    match address {
-        IpAddr::V4(address) => addresses == [&address.octets()[..]],
-        IpAddr::V6(address) => addresses == [&address.octets()[..]],
-    }
-}
-
-fn server(
-    root: &Authority,
-    host: &str,
-    address: IpAddr,
-    random: &dyn Random,
-    now: Timestamp,
-) -> Result<Authority, rcgen::Error> {
-    let issuer = root.issuer(ROOT, random)?;
-    let mut params = CertificateParams::new(vec![host.to_owned(), address.to_string()])?;
-    // Some clients of old releases look for the address among the names.
-    params.subject_alt_names.push(SanType::DnsName(address.to_string().try_into()?));
-    params.distinguished_name = DistinguishedName::new();
-    params.distinguished_name.push(DnType::CommonName, "system:machine-config-server");
-    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-    params.not_before = (now - Duration::from_hours(24)).to_datetime();
-    params.not_after = (now + TEN_YEARS).to_datetime();
-    let key = KeyPair::generate()?;
-    Ok(Authority { certificate: params.signed_by(&key, &issuer)?.pem(), key: key.serialize_pem() })
+    addresses == [&address.octets()[..]]
 }
 
 /// New machines ask the address, not the name. What fails is told and left: the machines that run need none of it.
@@ -205,14 +180,10 @@ mod tests {
 
     #[test]
     fn a_certificate_for_the_address_is_known_again() {
-        let key = KeyPair::generate().unwrap();
-        let mut params = CertificateParams::new(Vec::new()).unwrap();
-        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-        let root =
-            Authority { certificate: params.self_signed(&key).unwrap().pem(), key: key.serialize_pem() };
-        let address: IpAddr = "10.0.0.4".parse().unwrap();
-        let pair = server(&root, "api-int.c", address, &SystemRandom, Timestamp::from_seconds(1_790_000_000))
-            .unwrap();
+        let root = Authority::read("root", &crate::harness::assets::authority("root-ca")).unwrap();
+        let address: Ipv4Addr = "10.0.0.4".parse().unwrap();
+        let now = Timestamp::from_seconds(1_790_000_000);
+        let pair = root.machine_config_server("api-int.c", address, &SystemRandom, now).unwrap();
         let secret = json!({"data": {"tls.crt": STANDARD.encode(&pair.certificate)}});
         let secret: SecretCertificate<Whole> = serde_json::from_value(secret).unwrap();
         assert!(names_only(&secret, address));

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::manager::{Job, Manager, Operation, Outcome};
 use crate::metrics::StepMetrics;
 use crate::plan::{self, Phase, PlanInputs};
-use crate::{convert, diagnostics, engine, values};
+use crate::{convert, diagnostics, engine, install, values};
 
 /// [`Manager`] by the plans of `contract/cluster.md`.
 #[derive(Debug)]
@@ -24,6 +24,14 @@ impl ClusterManager {
     /// Of a region.
     pub fn new(env: Arc<Environment>, metrics: StepMetrics) -> Self {
         Self { env, metrics }
+    }
+
+    pub(crate) fn environment(&self) -> Arc<Environment> {
+        Arc::clone(&self.env)
+    }
+
+    pub(crate) const fn step_metrics(&self) -> &StepMetrics {
+        &self.metrics
     }
 
     /// The phase of an installation, stored before its first step; `None`: all of it is over.
@@ -57,6 +65,9 @@ impl Manager for ClusterManager {
                 let told = matches!(failure, Failure::Customer { .. } | Failure::Internal(_));
                 if failed && told && context.operation != Operation::Delete {
                     Box::pin(diagnostics::gather(&context)).await;
+                }
+                if failed && told && phase == Phase::Bootstrap {
+                    install::clean_after_failure(&context).await;
                 }
                 Err(failure)
             }

@@ -6,12 +6,13 @@ use std::time::Duration;
 use rp_documents::cluster::{ClusterSecret, InstallPhase, MaintenanceTask};
 
 use crate::context::Context;
+use crate::installer::Installation;
 use crate::manager::Operation;
 use crate::step::{LONG_ACTION, Step};
 use crate::{action, authorization_retrying, condition};
 use crate::{
     certificates, cleanup, cluster_data, conditions, credentials, day_one, install, kubeconfigs,
-    machine_config, resources, validation, values,
+    machine_config, operator, resources, validation, values,
 };
 
 /// The properties of cluster and region that decide which steps a plan has. They do not change during an operation.
@@ -43,6 +44,10 @@ pub struct PlanInputs {
     pub first_architecture: bool,
     /// 4.19 and later serve machine configurations in another way.
     pub legacy_machine_config: bool,
+    /// The region's installer makes machines too; else the steps do.
+    pub whole_installer: bool,
+    /// 4.7 and later take updates of the operator; false for a version that cannot be read.
+    pub operator_updates: bool,
 }
 
 /// The phase of an operation.
@@ -85,6 +90,8 @@ impl PlanInputs {
             task: task_named(&document.properties.maintenance_task),
             first_architecture: document.architecture() == 0,
             legacy_machine_config: document.minor().is_none_or(|minor| minor < (4, 19)),
+            whole_installer: matches!(env.installation, Installation::Whole(_)),
+            operator_updates: document.minor().is_some_and(|minor| minor >= (4, 7)),
         }
     }
 }
@@ -150,6 +157,8 @@ const ROTATE: Step = action!("rotateACRTokenPassword", resources::registry::rota
 const FIX_SSH: Step = action!("fixSSH", resources::machines::fix_ssh);
 const REGISTRY_ACCOUNT: Step =
     action!("populateRegistryStorageAccountName", cluster_data::populate_registry_storage_account_name);
+const OPERATOR_READY: Step = condition!("aroDeploymentReady", 20, operator::aro_deployment_ready);
+const SYNC_CLUSTER: Step = action!("syncClusterObject", operator::sync_cluster_object);
 
 /// `contract/cluster.md` §2.1.
 fn bootstrap(inputs: &PlanInputs) -> Vec<Step> {
@@ -180,13 +189,29 @@ fn bootstrap(inputs: &PlanInputs) -> Vec<Step> {
         inputs.signed_certificates,
         action!("createCertificates", certificates::create_certificates).within(Duration::from_mins(35)),
     );
-    plan.add(action!("generateKubeconfigs", kubeconfigs::generate_kubeconfigs));
-    plan.add(action!("runInstaller", install::run_installer));
-    plan.add(condition!("installationComplete", 60, install::installation_complete));
+    installation(inputs, &mut plan);
     plan.add(BILL);
     plan.add(API);
+    plan.add(action!("installAROOperator", operator::install));
+    plan.add(action!("enableOperatorReconciliation", operator::enable_reconciliation));
     plan.add(action!("incrInstallPhase", values::incr_install_phase));
     plan.0
+}
+
+/// The steps that install OpenShift. Kubeconfigs come after the installer, whose authorities sign them
+/// (`contract/cluster.md` §12).
+fn installation(inputs: &PlanInputs, plan: &mut Plan) {
+    let kubeconfigs = action!("generateKubeconfigs", kubeconfigs::generate_kubeconfigs);
+    if inputs.whole_installer {
+        plan.add(action!("runInstaller", install::run_installer));
+        plan.add(condition!("installationComplete", 60, install::installation_complete));
+        plan.add(kubeconfigs);
+        return;
+    }
+    plan.add(authorization_retrying!("runInstaller", install::run_installer).within(LONG_ACTION));
+    plan.add(kubeconfigs);
+    plan.add(authorization_retrying!("deployMachines", install::deploy_machines).within(LONG_ACTION));
+    plan.add(condition!("bootstrapComplete", 60, install::bootstrap_complete));
 }
 
 /// The steps that create the Azure resources before OpenShift is installed.
@@ -237,6 +262,7 @@ fn remove_bootstrap(inputs: &PlanInputs) -> Vec<Step> {
     );
     plan.add(action!("disableUpdates", day_one::disable_updates));
     plan.add(condition!("clusterVersionReady", 30, conditions::cluster_version_ready));
+    plan.add(OPERATOR_READY);
     plan.add(action!("updateClusterData", cluster_data::update_cluster_data));
     plan.add_if(inputs.signed_certificates, INGRESS_CERTIFICATE);
     plan.add(condition!("ingressControllerReady", 30, conditions::ingress_controller_ready));
@@ -248,6 +274,7 @@ fn remove_bootstrap(inputs: &PlanInputs) -> Vec<Step> {
         inputs.workload_identity,
         action!("removeAzureFileCSIStorageClass", day_one::remove_azure_file_storage_class),
     );
+    plan.add(action!("disableOperatorReconciliation", operator::disable_reconciliation));
     plan.add(condition!("clusterOperatorsHaveSettled", 30, conditions::cluster_operators_have_settled));
     plan.add(action!("finishInstallation", values::finish_installation));
     plan.0
@@ -291,6 +318,7 @@ fn update(inputs: &PlanInputs) -> Vec<Step> {
         action!("reconcileLoadBalancerProfile", resources::balancer::reconcile_load_balancer_profile),
     );
     plan.add(NETWORK_KIND);
+    plan.add(action!("ensureCredentialsRequest", operator::ensure_credentials_request));
     if workload {
         plan.add(action!("ensureUpgradeAnnotation", credentials::ensure_upgrade_annotation));
         plan.add(action!(
@@ -299,13 +327,19 @@ fn update(inputs: &PlanInputs) -> Vec<Step> {
         ));
     } else {
         plan.add(action!("updateOpenShiftSecret", credentials::update_openshift_secret));
+        plan.add(condition!(
+            "aroCredentialsRequestReconciled",
+            3,
+            operator::aro_credentials_request_reconciled
+        ));
         plan.add(action!("updateAROSecret", credentials::update_aro_secret));
+        plan.add(action!("restartAROOperatorMaster", operator::restart_master));
+        plan.add(OPERATOR_READY.within(Duration::from_mins(5)));
     }
     plan.0
 }
 
-/// `contract/cluster.md` §4: the prologue, then the blocks of the task. Blocks that need the operator in the
-/// cluster have nothing to do.
+/// `contract/cluster.md` §4: the prologue, then the blocks of the task.
 fn admin_update(inputs: &PlanInputs) -> Vec<Step> {
     let mut plan = Plan::default();
     plan.add(BILL);
@@ -320,6 +354,7 @@ fn admin_update(inputs: &PlanInputs) -> Vec<Step> {
         Some(MaintenanceTask::Everything) => {
             general_fixes(inputs, &mut plan);
             certificate_renewal(inputs, &mut plan);
+            operator_update(inputs, &mut plan);
             plan.add(action!("updateProvisionedBy", values::update_provisioned_by));
         }
         Some(MaintenanceTask::CertificatesRenewal) => certificate_renewal(inputs, &mut plan),
@@ -333,13 +368,9 @@ fn admin_update(inputs: &PlanInputs) -> Vec<Step> {
             );
             plan.add(FIX_SSH);
         }
-        Some(
-            MaintenanceTask::OperatorUpdate
-            | MaintenanceTask::SyncClusterObject
-            | MaintenanceTask::Pending
-            | MaintenanceTask::None
-            | MaintenanceTask::CustomerActionNeeded,
-        )
+        Some(MaintenanceTask::OperatorUpdate) => operator_update(inputs, &mut plan),
+        Some(MaintenanceTask::SyncClusterObject) => plan.0.extend([START, API, SYNC_CLUSTER]),
+        Some(MaintenanceTask::Pending | MaintenanceTask::None | MaintenanceTask::CustomerActionNeeded)
         | None => {}
     }
     plan.0
@@ -380,6 +411,19 @@ fn certificate_renewal(inputs: &PlanInputs, plan: &mut Plan) {
         plan.0.extend([API_CERTIFICATE, INGRESS_CERTIFICATE]);
     }
     plan.add_if(inputs.workload_identity, MSI_CERTIFICATE);
+}
+
+/// The `Cluster` is synchronised once the new version runs, so that flags that change meet it and nodes restart once.
+fn operator_update(inputs: &PlanInputs, plan: &mut Plan) {
+    if !inputs.operator_updates {
+        return;
+    }
+    plan.add(START);
+    plan.add(API);
+    plan.add(action!("ensureAROOperator", operator::update));
+    plan.add(OPERATOR_READY);
+    plan.add(condition!("ensureAROOperatorRunningDesiredVersion", 5, operator::running_desired_version));
+    plan.add(SYNC_CLUSTER);
 }
 
 /// `contract/cluster.md` §5.

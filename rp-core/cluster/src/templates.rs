@@ -11,7 +11,7 @@ pub(crate) mod storage;
 pub(crate) mod tests;
 pub(crate) mod versions;
 
-pub use machines::{Ignition, Image, Machines, machines};
+pub(crate) use machines::{Machines, machines};
 pub(crate) use service_environment::ServiceEnvironment;
 
 use serde_json::{Map, Value, json};

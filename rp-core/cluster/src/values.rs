@@ -13,6 +13,8 @@ use crate::plan::Phase;
 
 /// No vowels and no characters that look like others, as Kubernetes chooses names.
 const SAFE: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+/// Whether the operator looks after the security groups of the subnets.
+const NSG_FLAG: &str = "aro.azuresubnets.nsg.managed";
 const SUFFIX: &[u8] = b"bcdfghjklmnpqrstvwxyz0123456789";
 
 /// `length` characters of an alphabet, all as likely.
@@ -151,7 +153,7 @@ pub(crate) async fn ensure_preconfigured_nsg(context: &Context) -> Result<(), St
     }
     let change = |cluster: &mut OpenShiftCluster, by: Worker| {
         let off = Shared::new(by, "false");
-        cluster.properties.operator_flags.insert(by, "aro.azuresubnets.nsg.managed", off);
+        cluster.properties.operator_flags.insert(by, NSG_FLAG, off);
     };
     context.patch(change).await.map(drop)
 }
@@ -167,6 +169,22 @@ pub(crate) async fn ensure_defaults(context: &Context) -> Result<(), StepError> 
 fn fill_defaults(cluster: &mut OpenShiftCluster, by: Worker) {
     cluster.properties.fill_defaults(by);
     cluster.properties.fill_maintenance_task(by);
+    fill_flags(cluster, by);
+}
+
+/// A document without any flag gets the whole default set; one that has flags keeps those that it has
+/// (`contract/operator.md` §4).
+fn fill_flags(cluster: &mut OpenShiftCluster, by: Worker) {
+    let properties = &mut cluster.properties;
+    if !properties.operator_flags.is_empty() {
+        return;
+    }
+    for (name, value) in rp_api::defaults::operator_flags() {
+        properties.operator_flags.insert(by, name, Shared::new(by, value));
+    }
+    if &*properties.network_profile.preconfigured_nsg == "Enabled" {
+        properties.operator_flags.insert(by, NSG_FLAG, Shared::new(by, "false"));
+    }
 }
 
 /// Says which release did a whole maintenance; the last of its steps.

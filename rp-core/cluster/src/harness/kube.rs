@@ -26,6 +26,8 @@ struct State {
     fail: Option<u16>,
     writes: Vec<String>,
     target: Option<Arc<Target>>,
+    /// Controllers of the cluster do nothing.
+    idle: bool,
 }
 
 const OPERATORS: [&str; 6] =
@@ -44,6 +46,11 @@ impl Api {
 
     pub(crate) fn fail(&self, status: Option<u16>) {
         self.0.lock().fail = status;
+    }
+
+    /// Nobody in the cluster does anything about what is written.
+    pub(crate) fn idle(&self, idle: bool) {
+        self.0.lock().idle = idle;
     }
 
     pub(crate) fn take_writes(&self) -> Vec<String> {
@@ -71,7 +78,8 @@ impl Api {
         self.put(
             &format!("{config}/clusterversions/version"),
             json!({"metadata": {"name": "version"}, "spec": {"channel": "stable-4.17", "clusterID": "kept"},
-                "status": {"desired": {"version": "4.17.27"}, "conditions": conditions("True")}}),
+                "status": {"desired": {"version": "4.17.27"}, "conditions": conditions("True"),
+                    "history": [{"state": "Completed", "version": "4.17.27"}]}}),
         );
         self.put(
             &format!("{config}/networks/cluster"),
@@ -92,6 +100,8 @@ impl Api {
             "/api/v1/namespaces/openshift-ingress/services/router-default",
             json!({"metadata": {"name": "router-default"}, "status": {"loadBalancer": {"ingress": [{"ip": "203.0.113.9"}]}}}),
         );
+        let bootstrap = json!({"metadata": {"name": "bootstrap"}, "data": {"status": "complete"}});
+        self.put("/api/v1/namespaces/kube-system/configmaps/bootstrap", bootstrap);
         for at in 0..3 {
             let name = format!("worker-{at}");
             self.put(
@@ -174,9 +184,13 @@ impl State {
                 if is_old { (409, Value::Null) } else { (200, self.put(path, body.clone())) }
             }
             ("PATCH", found) => {
+                let is_new = found.is_none();
                 let mut object = found.unwrap_or_default();
-                merge_into(&mut object, body);
-                (200, self.put(path, object))
+                if merge_into(&mut object, body) || is_new {
+                    object = self.put(path, object);
+                    self.react(path);
+                }
+                (200, object)
             }
             ("DELETE", Some(_)) => {
                 self.objects.remove(path);
@@ -184,6 +198,32 @@ impl State {
                 (200, json!({"kind": "Status", "apiVersion": "v1", "status": "Success"}))
             }
             _ => (404, Value::Null),
+        }
+    }
+
+    /// What the controllers of a cluster do about a written object: kinds are served, deployments have their pods.
+    fn react(&mut self, path: &str) {
+        let Some(object) = self.objects.get_mut(path).filter(|_| !self.idle) else { return };
+        if object["metadata"]["uid"].is_null() {
+            object["metadata"]["uid"] = json!(format!("uid-{}", self.version));
+        }
+        if path.contains("/customresourcedefinitions/") {
+            object["status"] = json!({"conditions": [{"type": "NamesAccepted", "status": "True"},
+                {"type": "Established", "status": "True"}]});
+        }
+        if path.contains("/deployments/") {
+            let generation = object["metadata"]["generation"].as_u64().unwrap_or(0) + 1;
+            object["metadata"]["generation"] = json!(generation);
+            object["status"] = json!({"observedGeneration": generation, "replicas": 1, "updatedReplicas": 1,
+                "availableReplicas": 1});
+            let pod = format!(
+                "{}-pod",
+                path.replace("/apis/apps/v1/", "/api/v1/").replace("/deployments/", "/pods/")
+            );
+            let template = &object["spec"]["template"];
+            let mut made = json!({"metadata": template["metadata"], "spec": template["spec"], "status": {"phase": "Running"}});
+            made["metadata"]["name"] = json!(pod.rsplit('/').next());
+            self.objects.insert(pod, made);
         }
     }
 

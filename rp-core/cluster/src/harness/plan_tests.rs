@@ -23,7 +23,14 @@ fn public() -> PlanInputs {
         task: plan::task_named(""),
         first_architecture: false,
         legacy_machine_config: true,
+        whole_installer: false,
+        operator_updates: true,
     }
+}
+
+/// A version of OpenShift in which the operator is not updated.
+fn before_updates() -> PlanInputs {
+    PlanInputs { operator_updates: false, ..public() }
 }
 
 fn workload() -> PlanInputs {
@@ -76,6 +83,7 @@ fn all() -> Vec<(&'static str, Vec<Step>)> {
         of("admin-update-certificates", AdminUpdate, only, task(public(), "CertificatesRenewal")),
         of("admin-update-load-balancer", AdminUpdate, only, task(public(), "MigrateLoadBalancer")),
         of("admin-update-operator", AdminUpdate, only, task(public(), "OperatorUpdate")),
+        of("admin-update-operator-old", AdminUpdate, only, task(before_updates(), "OperatorUpdate")),
         of("admin-update-cluster-object", AdminUpdate, only, task(public(), "SyncClusterObject")),
         of("delete", Delete, only, public()),
         of("delete-workload-identity", Delete, only, workload()),
@@ -119,7 +127,7 @@ fn plans_are_as_reviewed() {
 fn a_task_that_we_do_not_know_adds_no_steps() {
     let steps =
         |name: &str| shown(&plan::for_operation(Operation::AdminUpdate, Phase::Only, &task(public(), name)));
-    assert_eq!(steps("Later"), steps("OperatorUpdate"));
+    assert_eq!(steps("Later"), steps("None"));
     assert_eq!(steps(""), steps("Everything"));
 }
 

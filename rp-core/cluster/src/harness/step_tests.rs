@@ -1,5 +1,6 @@
 //! Steps against the API server in memory.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1, UnparsedPublicKey};
@@ -9,15 +10,18 @@ use rp_base::{Clock as _, Secret, SystemClock};
 use rp_documents::cluster::ClusterSecret;
 use serde_json::{Value, json};
 
-use super::{DOCUMENT, World};
+use super::azure::Cloud;
+use super::{DOCUMENT, World, assets};
 use crate::context::Context;
+use crate::environment::Periods;
 use crate::errors::StepError;
 use crate::installer::InstallState;
 use crate::manager::Operation;
 use crate::resources::registry;
 use crate::step::ConditionStatus;
+use crate::templates::storage;
 use crate::{
-    certificates, cluster_data, conditions, credentials, day_one, diagnostics, install, kubeconfigs,
+    certificates, cluster_data, conditions, credentials, day_one, diagnostics, graph, install, kubeconfigs,
     machine_config, values,
 };
 
@@ -27,8 +31,25 @@ async fn ready() -> (World, Context) {
     let context = world.context(Operation::Create);
     context.set("/properties/networkProfile/privateEndpointIp", "10.0.0.5").await.unwrap();
     values::ensure_infra_id(&context).await.unwrap();
-    kubeconfigs::generate_kubeconfigs(&context).await.unwrap();
+    kubeconfigs::write(&context, &assets::state("word")).await.unwrap();
     (world, context)
+}
+
+/// A cluster whose account of its state is there.
+pub(super) async fn in_azure() -> (World, Context, Cloud) {
+    let cloud = Cloud::start().await;
+    let world = World::new(Arc::clone(&cloud.clients), false, Periods::CONTRACT);
+    let context = world.context(Operation::Create);
+    values::ensure_storage_suffix(&context).await.unwrap();
+    values::ensure_infra_id(&context).await.unwrap();
+    values::ensure_ssh_key(&context).await.unwrap();
+    let document = context.document();
+    let account = storage::account_id(&document, &document.state_account());
+    let container = |name: &str| format!("{account}/blobServices/default/containers/{name}");
+    for id in [account.clone(), container("aro"), container("ignition")] {
+        assert!(cloud.control.put(&id, json!({"location": "eastus"})), "{id}");
+    }
+    (world, context, cloud)
 }
 
 #[tokio::test]
@@ -71,18 +92,20 @@ async fn a_write_that_fails_leaves_the_document_in_memory_as_it_was() {
 }
 
 #[tokio::test]
-async fn four_kubeconfigs_are_signed_by_the_clusters_authority() {
+async fn the_kubeconfigs_are_signed_by_the_installers_authority() {
     let (world, context) = ready().await;
+    let state = assets::state("the-installers-own");
+    kubeconfigs::write(&context, &state).await.unwrap();
     let before = context.document();
     kubeconfigs::generate_kubeconfigs(&context).await.unwrap();
     assert_eq!(*context.document(), *before, "made once");
 
-    let authorities: Value =
-        serde_json::from_str(context.secret(ClusterSecret::ClusterAuthorities).unwrap().unwrap().expose())
-            .unwrap();
-    let signer = authorities["adminKubeconfigSigner"]["certificate"].as_str().unwrap();
+    let password = context.secret(ClusterSecret::KubeadminPassword).unwrap().unwrap();
+    assert_eq!(password.expose(), "the-installers-own");
+    let admin = context.secret(ClusterSecret::AdminKubeconfig).unwrap().unwrap();
+    assert_eq!(admin.expose(), state.admin_kubeconfig().unwrap().expose(), "unchanged");
+    let signer = state.admin_kubeconfig_signer().unwrap().certificate;
     for (secret, user, organisation, days, host) in [
-        (ClusterSecret::AdminKubeconfig, "system:admin", Some("system:masters"), 3650, "api-int"),
         (ClusterSecret::ServiceKubeconfig, "system:aro-service", Some("system:masters"), 3650, "api-int"),
         (ClusterSecret::SreKubeconfig, "system:aro-sre", None, 3650, "api-int"),
         (ClusterSecret::UserAdminKubeconfig, "system:admin", None, 365, "api"),
@@ -118,14 +141,16 @@ async fn four_kubeconfigs_are_signed_by_the_clusters_authority() {
     // TLS itself takes the pair, and the portal's reader the file.
     context.kube().unwrap();
     let target = world.api.target().unwrap();
-    assert_eq!(target.server_name, "kubernetes");
+    assert_eq!(target.server_name, "api-int.test.eastus.aroapp.io");
     rp_net::tls::install_provider();
     rp_net::tls::client_config(&target.ca_pem, Some(&target.admin), &[b"http/1.1"]).unwrap();
 }
 
 #[tokio::test]
 async fn a_kubeconfig_that_ends_soon_is_made_anew_and_another_stays() {
-    let (_, context) = ready().await;
+    let (world, context, _cloud) = in_azure().await;
+    graph::save(&context, &assets::state("word")).await.unwrap();
+    kubeconfigs::generate_kubeconfigs(&context).await.unwrap();
     let user = ClusterSecret::UserAdminKubeconfig;
     let first = context.secret(user).unwrap().unwrap();
     kubeconfigs::fix_user_admin_kubeconfig(&context).await.unwrap();
@@ -139,17 +164,18 @@ async fn a_kubeconfig_that_ends_soon_is_made_anew_and_another_stays() {
     let sre = context.document().text_at("/properties/aroSREKubeconfig");
     kubeconfigs::fix_sre_kubeconfig(&context).await.unwrap();
     assert_eq!(context.document().text_at("/properties/aroSREKubeconfig"), sre);
+    assert!(world.runner.keeps_nothing());
 }
 
 #[tokio::test]
 async fn the_installer_gets_the_document_open_and_an_unknown_installation_begins_again() {
-    let (world, context) = ready().await;
+    let world = World::alone().whole();
+    let context = world.context(Operation::Create);
     values::ensure_ssh_key(&context).await.unwrap();
     install::run_installer(&context).await.unwrap();
     let begun = world.installer.begun.lock().clone().unwrap();
     let properties = &begun["openShiftCluster"]["properties"];
     assert_eq!(properties["servicePrincipalProfile"]["clientSecret"], "cluster-secret");
-    assert!(properties["aroServiceKubeconfig"].as_str().unwrap().contains("system:aro-service"));
     assert!(STANDARD.decode(properties["sshKey"].as_str().unwrap()).unwrap().starts_with(&[0x30]));
     assert_ne!(
         context.document().text_at("/properties/servicePrincipalProfile/clientSecret"),
@@ -382,7 +408,11 @@ async fn a_new_secret_of_the_principal_reaches_its_users() {
 
 #[tokio::test]
 async fn servers_of_machine_configurations_begin_again_whenever_the_run_that_changed_them_ended() {
-    let (world, context) = ready().await;
+    let (world, context, _cloud) = in_azure().await;
+    world.api.is_up();
+    context.set("/properties/networkProfile/privateEndpointIp", "10.0.0.5").await.unwrap();
+    graph::save(&context, &assets::state("word")).await.unwrap();
+    kubeconfigs::generate_kubeconfigs(&context).await.unwrap();
     context.set("/properties/apiserverProfile/intIp", "10.0.0.4").await.unwrap();
     let namespace = "/api/v1/namespaces/openshift-machine-config-operator";
     let secret = format!("{namespace}/secrets/machine-config-server-tls");

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use rp_metrics::{Registry, Statsd};
-use rp_simulator_azure::{Fault, FaultResponse};
+use rp_seal::Keyring;
+use rp_simulator_azure::{ArmControl, Fault, FaultResponse};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
@@ -48,6 +49,8 @@ enum ClusterVariant {
     Private,
     /// A public one with workload identities.
     Workload,
+    /// A public one in a region whose installer makes the machines too.
+    Whole,
 }
 
 /// Runs of one operation: every step is disturbed a few times.
@@ -101,9 +104,11 @@ async fn workload(cloud: &Cloud, world: World) -> World {
 impl TestRig {
     async fn start(variant: ClusterVariant, disturbance: Disturbance) -> Self {
         let cloud = Cloud::start().await;
-        let world = World::new(Arc::clone(&cloud.clients), variant == ClusterVariant::Workload, periods());
+        let workloads = variant == ClusterVariant::Workload;
+        let world = World::new(Arc::clone(&cloud.clients), workloads, periods());
         let world = match variant {
             ClusterVariant::Public => world,
+            ClusterVariant::Whole => world.whole(),
             ClusterVariant::Private => private(&cloud, world),
             ClusterVariant::Workload => workload(&cloud, world).await,
         };
@@ -120,7 +125,13 @@ impl TestRig {
         let (control, installer) = (self.cloud.control.clone(), Arc::clone(&self.world.installer));
         let (lost, stopping) = (lost.clone(), stopping.clone());
         let inside = Arc::clone(&self.world.progress);
+        let keyring = self.world.env.keyring.clone();
         self.world.progress.on_start(move |name, at| {
+            // A creation that failed took the config away: in this test alone it goes on.
+            let ended = matches!(disturbance, Disturbance::Fails | Disturbance::AnswerLost);
+            if name.ends_with("bootstrapComplete") && !ended {
+                keys_are_of_one_installation(&control, &keyring, inside.document());
+            }
             let times = {
                 let mut begun = begun.lock();
                 let times =
@@ -232,6 +243,17 @@ impl TestRig {
     }
 }
 
+/// The bootstrap machine's config is of the installation whose graph is kept.
+fn keys_are_of_one_installation(control: &ArmControl, keyring: &Keyring, document: Value) {
+    let document = documents::document(document);
+    let blob =
+        |container: &str, name: &str| control.blob(&document.state_account(), container, name).unwrap();
+    let (state, _) = rp_install::graph::open(&blob("aro", "graph"), document.id(), keyring).unwrap();
+    let password = state.kubeadmin_password().unwrap();
+    let config = blob("ignition", "bootstrap.ign");
+    assert!(String::from_utf8_lossy(&config).contains(password.expose().as_str()), "{config:?}");
+}
+
 /// Every UUID but those of subscriptions is one of chance.
 fn uuids(id: &str) -> String {
     let (subscription, rest) = id.split_at(id.len().min(51));
@@ -288,6 +310,7 @@ async fn live(variant: ClusterVariant, disturbance: Disturbance) -> LifecycleObj
         rig.world.installer.begun.lock().is_none() && rig.world.progress.billing_record().is_none(),
         "{disturbance:?}"
     );
+    assert!(rig.world.runner.keeps_nothing(), "{disturbance:?}");
     let network = "/resourceGroups/customer/providers/Microsoft.Network/virtualNetworks/vnet/subnets/";
     for name in ["master", "worker"] {
         let id = format!("/subscriptions/{}{network}{name}", super::SUBSCRIPTION);
@@ -330,7 +353,7 @@ fn check_created(rig: &TestRig, variant: ClusterVariant) {
 }
 
 /// The objects of each cluster after an undisturbed life cycle, computed once.
-static QUIET: [OnceCell<LifecycleObjects>; 3] = [const { OnceCell::const_new() }; 3];
+static QUIET: [OnceCell<LifecycleObjects>; 4] = [const { OnceCell::const_new() }; 4];
 
 async fn as_quiet(variant: ClusterVariant, disturbance: Disturbance) {
     let quiet = QUIET[variant as usize].get_or_init(|| live(variant, Disturbance::Quiet)).await;
@@ -385,6 +408,10 @@ macro_rules! disturbance_tests {
 }
 
 disturbance_tests! {
+    Whole:
+        plans_of_a_whole_installer_that_fail_at_every_step = Fails,
+        plans_of_a_whole_installer_whose_every_step_runs_twice = Twice,
+        plans_of_a_whole_installer_that_lose_the_lease = LeaseLost;
     Private:
         private_plans_that_fail_at_every_step = Fails,
         private_plans_whose_answers_are_lost = AnswerLost,
@@ -399,7 +426,8 @@ disturbance_tests! {
 
 #[tokio::test]
 async fn a_quiet_life_leaves_nothing_behind() {
-    for variant in [ClusterVariant::Public, ClusterVariant::Private, ClusterVariant::Workload] {
+    use ClusterVariant::{Private, Public, Whole, Workload};
+    for variant in [Public, Private, Workload, Whole] {
         let life = QUIET[variant as usize].get_or_init(|| live(variant, Disturbance::Quiet)).await;
         let created: Vec<&String> =
             life.created.keys().filter(|id| id.contains("/resourcegroups/aro-test")).collect();

@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::errors::StepError;
-use crate::kube_api::{Kube, secret, secrets};
+use crate::kube_api::{Kube, retry, secret, secrets};
+use crate::operator;
 use crate::templates::versions;
 
 /// The cluster's one registry profile is the first.
@@ -25,9 +26,8 @@ const OLD: Duration = Duration::from_hours(140 * 24);
 const LEEWAY: Duration = Duration::from_mins(5);
 const CONFIG: &str = ".dockerconfigjson";
 const CONFIG_TYPE: &str = "kubernetes.io/dockerconfigjson";
-/// Attempts of a write into the cluster, and the pause between them.
+/// Attempts of a write into the cluster.
 const TRIES: u32 = 10;
-const PAUSE: Duration = Duration::from_secs(2);
 
 /// Creates the cluster's pull token and a password, once.
 pub(crate) async fn ensure_acr_token(context: &Context) -> Result<(), StepError> {
@@ -101,13 +101,8 @@ pub(crate) async fn write_credentials(
     let kube = Kube::connect(context)?;
     let host = context.env.registry_host.as_str();
     let auth = STANDARD.encode(format!("{name}:{}", password.expose()));
-    retry_while_unavailable(context, || async {
-        let operator = "openshift-azure-operator";
-        if kube.exists(&format!("/api/v1/namespaces/{operator}")).await? {
-            let own = json!({"auths": {host: {"auth": auth}}}).to_string();
-            let object = secret(operator, "cluster", CONFIG_TYPE, &[(CONFIG, &own)]);
-            kube.ensure(&secrets(operator), &object).await?;
-        }
+    retry(context, TRIES, passes, || async {
+        operator::update_pull_secret(context, &kube).await?;
         merge_pull_secret(&kube, host, &auth).await
     })
     .await
@@ -140,23 +135,9 @@ async fn merge_pull_secret(kube: &Kube, host: &str, auth: &str) -> Result<(), St
     kube.apply(&path, &secret(namespace, "pull-secret", CONFIG_TYPE, &[(CONFIG, &config.to_string())])).await
 }
 
-/// Retries while the API server is restarting.
-async fn retry_while_unavailable<F: Future<Output = Result<(), StepError>>>(
-    context: &Context,
-    attempt: impl Fn() -> F,
-) -> Result<(), StepError> {
-    let mut tried = 1;
-    loop {
-        match attempt().await {
-            Err(StepError::Kube { error, .. })
-                if tried < TRIES && matches!(api_status(&error), Some(400 | 409 | 500 | 504)) =>
-            {
-                tried += 1;
-                context.sleep(PAUSE).await?;
-            }
-            done => return done,
-        }
-    }
+/// The API server is restarting, or others write the same object.
+fn passes(error: &StepError) -> bool {
+    matches!(error, StepError::Kube { error, .. } if matches!(api_status(error), Some(400 | 409 | 500 | 504)))
 }
 
 /// Writes the name of the token to the document before the token is created.

@@ -15,12 +15,12 @@ pub(crate) fn base(
     roles: &[OperatorRole],
 ) -> Value {
     let mut resources = storage::accounts(cluster, service, open_to, true);
-    resources.extend([
-        network::security_group(cluster),
-        network::link_service(cluster, service),
-        network::gateway_endpoint(cluster, service),
-        balancers::internal(cluster),
-    ]);
+    resources.extend([network::security_group(cluster), network::link_service(cluster, service)]);
+    // Where the region has no gateway, there is nothing to connect to; in development it is the cluster itself.
+    if service.development || service.has_gateway() {
+        resources.push(network::gateway_endpoint(cluster, service));
+    }
+    resources.push(balancers::internal(cluster));
     if cluster.is_outbound_balanced() {
         let outbound = addresses::outbound_names(cluster);
         resources.push(balancers::public(cluster, &outbound));

@@ -1,50 +1,29 @@
 //! Machines of the control plane and of the bootstrap (`contract/installer.md` §10): the installer's
 //! deployment `resources`.
 
+use rp_install::image::OsImage;
 use serde_json::{Map, Value, json};
 
 use super::{balancers, id, reference, resource, template};
 use crate::document::Document;
 
-/// The disk image of all machines (`contract/installer.md` §9): data of the OpenShift version.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Image {
-    pub publisher: String,
-    pub offer: String,
-    pub sku: String,
-    pub version: String,
-}
-
-/// Where the bootstrap's ignition is read from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ignition {
-    /// An account SAS that ARM makes: parameter `sas` is an object.
-    AccountSas,
-    /// A URL with a user delegation SAS: parameter `sas` is a secure string.
-    Url,
-}
-
 /// What the template is made of beside the cluster's document.
 #[derive(Debug, Clone)]
-pub struct Machines {
-    pub image: Image,
-    pub ignition: Ignition,
+pub(crate) struct Machines {
+    pub(crate) image: OsImage,
     /// Base64 of the masters' pointer ignition.
-    pub master_ignition: String,
+    pub(crate) master_ignition: String,
     /// The size takes accelerated networking.
-    pub accelerated: bool,
+    pub(crate) accelerated: bool,
     /// A password that Azure asks for and nothing ever applies.
-    pub password: String,
+    pub(crate) password: String,
 }
 
-/// The template of a stored document's control plane and bootstrap, with parameters `sas` and `controlPlaneZones`.
-pub fn machines(cluster: &Document, of: &Machines) -> Value {
-    let kind = match of.ignition {
-        Ignition::AccountSas => "object",
-        Ignition::Url => "securestring",
-    };
+/// The template of a stored document's control plane and bootstrap, with the parameters `sas`, the address of the
+/// bootstrap's ignition with a signature of its own ("Do better" 28), and `controlPlaneZones`.
+pub(crate) fn machines(cluster: &Document, of: &Machines) -> Value {
     let parameters = Map::from_iter([
-        ("sas".to_owned(), json!({ "type": kind })),
+        ("sas".to_owned(), json!({ "type": "securestring" })),
         ("controlPlaneZones".to_owned(), json!({ "type": "array" })),
     ]);
     let mut resources = vec![bootstrap_card(cluster)];
@@ -99,7 +78,7 @@ fn card(cluster: &Document, name: &str, configuration: &str, more: &[String], ac
 
 fn bootstrap(cluster: &Document, of: &Machines) -> Value {
     let name = bootstrap_name(cluster);
-    let data = custom_data(cluster, of.ignition);
+    let data = custom_data(cluster);
     let disk = disk(cluster, &format!("{name}_OSDisk"), 100, "ReadWrite");
     machine(
         cluster,
@@ -138,20 +117,13 @@ fn master(cluster: &Document, n: usize, of: &Machines) -> Value {
 }
 
 /// Ignition 3.2.0 that is replaced by what lies at the address; through the gateway where there is one.
-fn custom_data(cluster: &Document, ignition: Ignition) -> String {
+fn custom_data(cluster: &Document) -> String {
     let proxy = match cluster.gateway_ip() {
         "" => String::new(),
         ip => format!(r#","proxy":{{"httpsProxy":"http://{ip}"}}"#),
     };
-    let state = cluster.state_account();
-    let source = match ignition {
-        Ignition::AccountSas => format!(
-            "reference(resourceId('Microsoft.Storage/storageAccounts', '{state}'), '2019-04-01').primaryEndpoints.blob, 'ignition/bootstrap.ign?', listAccountSas(resourceId('Microsoft.Storage/storageAccounts', '{state}'), '2019-04-01', parameters('sas')).accountSasToken"
-        ),
-        Ignition::Url => "parameters('sas')".to_owned(),
-    };
     let before = r#"{"ignition":{"version":"3.2.0","config":{"replace":{"source":""#;
-    format!(r#"[base64(concat('{before}', {source}, '"}}}}{proxy}}}}}'))]"#)
+    format!(r#"[base64(concat('{before}', parameters('sas'), '"}}}}{proxy}}}}}'))]"#)
 }
 
 fn disk(cluster: &Document, name: &str, size: u32, caching: &str) -> Value {
@@ -179,7 +151,7 @@ struct Machine<'a> {
 
 fn machine(cluster: &Document, of: &Machines, machine: &Machine<'_>) -> Value {
     let card = id(cluster.group_id(), CARDS, &machine.card);
-    let Image { publisher, offer, sku, version } = &of.image;
+    let OsImage { publisher, offer, sku, version } = &of.image;
     let mut properties = json!({
         "hardwareProfile": { "vmSize": cluster.master_size() },
         "storageProfile": {

@@ -8,7 +8,7 @@ pub(crate) struct ServiceEnvironment {
     pub(crate) subscription: String,
     /// Resource group of the service.
     pub(crate) group: String,
-    /// Resource group of the gateway.
+    /// Resource group of the gateway; empty: there is none.
     pub(crate) gateway_group: String,
     /// Network and subnet of private endpoints, in `group`.
     pub(crate) endpoint_network: String,
@@ -24,6 +24,10 @@ pub(crate) struct ServiceEnvironment {
 impl ServiceEnvironment {
     pub(crate) fn group_id(&self) -> String {
         format!("/subscriptions/{}/resourceGroups/{}", self.subscription, self.group)
+    }
+
+    pub(crate) fn has_gateway(&self) -> bool {
+        !self.gateway_group.is_empty()
     }
 
     pub(crate) fn gateway_id(&self) -> String {
@@ -48,7 +52,7 @@ impl ServiceEnvironment {
         if state && self.hive_installs {
             all.push(subnet(&group, "aks-net", "PodSubnet-001"));
         }
-        if !self.development {
+        if !self.development && self.has_gateway() {
             all.push(subnet(&self.gateway_id(), "gateway-vnet", "gateway-subnet"));
         }
         all

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::{Ignition, Image, Machines, ServiceEnvironment, base, machines};
+use rp_install::image::OsImage;
+
+use super::{Machines, ServiceEnvironment, base, machines};
 use crate::document::Document;
 use crate::harness::documents;
 use crate::json::set;
@@ -124,8 +126,8 @@ fn base_template(changes: &[(&str, Value)], service: &ServiceEnvironment) -> Val
     base::base(&cluster(changes), service, &open_to, &roles())
 }
 
-pub(crate) fn machines_of(changes: &[(&str, Value)], ignition: Ignition) -> Value {
-    let image = Image {
+pub(crate) fn machines_of(changes: &[(&str, Value)]) -> Value {
+    let image = OsImage {
         publisher: "azureopenshift".to_owned(),
         offer: "aro4".to_owned(),
         sku: "aro_417".to_owned(),
@@ -133,7 +135,6 @@ pub(crate) fn machines_of(changes: &[(&str, Value)], ignition: Ignition) -> Valu
     };
     let of = Machines {
         image,
-        ignition,
         master_ignition: "e30=".to_owned(),
         accelerated: true,
         password: "Unused-0000".to_owned(),
@@ -166,9 +167,16 @@ fn all() -> Vec<(&'static str, Value)> {
         ("base-development", base_template(&[], &development)),
         ("storage-accounts", base::storage_only(&cluster(&[]), &service_environment(), &[])),
         ("gateway-endpoint", base::gateway_only(&cluster(&[]), &service_environment())),
-        ("machines", machines_of(&[], Ignition::AccountSas)),
-        ("machines-encrypted", machines_of(&encrypted, Ignition::Url)),
+        ("machines", machines_of(&[])),
+        ("machines-encrypted", machines_of(&encrypted)),
     ]
+}
+
+#[test]
+fn a_region_without_a_gateway_has_no_endpoint_to_one() {
+    let without = ServiceEnvironment { gateway_group: String::new(), ..service_environment() };
+    let template = base_template(&[], &without).to_string();
+    assert!(!template.contains("gateway") && template.contains("rp-pe-subnet"), "{template}");
 }
 
 #[test]

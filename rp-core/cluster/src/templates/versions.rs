@@ -5,6 +5,7 @@ pub(crate) use rp_azure::api_version as of_type;
 
 /// Of what is read only, and of child types that the table's versions do not know.
 pub(crate) const RESOURCES: &str = "2021-04-01";
+pub(crate) const DEPLOYMENTS: &str = "2021-04-01";
 pub(crate) const NETWORK: &str = "2020-08-01";
 pub(crate) const DNS: &str = "2018-05-01";
 pub(crate) const COMPUTE: &str = "2024-03-01";

@@ -10,10 +10,15 @@ use crate::errors::StepError;
 /// Zones that a cluster needs, when it is in zones at all.
 const NEEDED: usize = 3;
 
+/// Whether a size is of that name, and the subscription can have it in the location.
+pub(crate) fn is_offered(sku: &Sku, size: &str, location: &str) -> bool {
+    let barred = sku.restricted.iter().any(|place| place.eq_ignore_ascii_case(location));
+    sku.name.eq_ignore_ascii_case(size) && !barred
+}
+
 /// Zones of a size among a location's offers, sorted; `None`: the subscription cannot have it there.
 pub(crate) fn of_size(skus: &[Sku], size: &str, location: &str, expanded: bool) -> Option<Vec<String>> {
-    let barred = |sku: &Sku| sku.restricted.iter().any(|place| place.eq_ignore_ascii_case(location));
-    let sku = skus.iter().find(|sku| sku.name.eq_ignore_ascii_case(size) && !barred(sku))?;
+    let sku = skus.iter().find(|sku| is_offered(sku, size, location))?;
     let counts = |zone: &&String| expanded || matches!(zone.as_str(), "1" | "2" | "3");
     let zones: BTreeSet<String> = sku.zones.iter().filter(counts).cloned().collect();
     Some(zones.into_iter().collect())

@@ -9,7 +9,7 @@ use rp_settings::{Reader, count, duration, section, switch};
 section! {
     /// Maintenance of clusters.
     "maintenance" pub struct Maintenance {
-        /// Whether `aro serve` schedules and runs maintenance; `aro maintenance` always does.
+        /// Whether `aro serve` and `aro rp` schedule and run maintenance beside their workers; `aro maintenance` always does.
         enabled: bool = switch(true),
         /// Clusters that a process maintains at once.
         workers: usize = count("20", 1..=1000),

@@ -1,6 +1,8 @@
 //! `[rp]`: the resource provider's API, and who may call it (`contract/frontend.md` §1, §3).
 
 mod callers;
+mod install;
+mod operator;
 mod resources;
 
 use std::net::SocketAddr;
@@ -15,6 +17,8 @@ use rp_settings::{
 use url::Url;
 
 pub use callers::{AdminCallers, ArmCallers, CallerCertificate, TokenCheck, TokenPolicy, Tokens};
+pub use install::{RpFeatures, RpInstall};
+pub use operator::RpOperator;
 pub use resources::{RpOidc, RpResources};
 
 use super::tls::Tls;
@@ -60,6 +64,9 @@ pub(crate) const SECTION: Section = &[
     RpApi::GROUP,
     RpResources::GROUP,
     RpOidc::GROUP,
+    RpInstall::GROUP,
+    RpFeatures::GROUP,
+    RpOperator::GROUP,
     ArmCallers::GROUP,
     AdminCallers::GROUP,
     Tokens::GROUP,
@@ -76,6 +83,9 @@ pub struct Rp {
     pub resources: Option<RpResources>,
     /// `None`: clusters with workload identities are refused.
     pub oidc: Option<RpOidc>,
+    pub install: RpInstall,
+    pub features: RpFeatures,
+    pub operator: RpOperator,
     pub arm: ArmCallers,
     pub admin: AdminCallers,
     pub tokens: Tokens,
@@ -92,10 +102,14 @@ pub(crate) fn read(r: &mut Reader, tls: Option<&Tls>) -> Rp {
     let own = api.cert_file.clone().zip(api.key_file.clone());
     let own = own.map(|(cert_file, key_file)| Tls { cert_file, key_file, ca_file: None });
     let (resources, oidc) = resources::read(r);
+    let (install, features) = install::read(r);
     let rp = Rp {
         tls: own.or_else(|| tls.cloned()),
         resources,
         oidc,
+        install,
+        features,
+        operator: RpOperator::read(r),
         arm: callers::arm(r),
         admin: callers::admin(r),
         tokens: callers::tokens(r),

@@ -133,6 +133,9 @@ async fn others_are_no_default(
     Ok(())
 }
 
+/// Where a version's document has the image of machines; `rp-install` reads it there.
+const OS_IMAGE: &str = "osImage";
+
 fn shown_version(document: &OpenShiftVersionDocument) -> Resource<VersionProperties> {
     let OpenShiftVersion { properties, unknown, .. } = &document.open_shift_version;
     let (id, name, kind) = named(unknown, &properties.version, VERSION_TYPE);
@@ -142,6 +145,10 @@ fn shown_version(document: &OpenShiftVersionDocument) -> Resource<VersionPropert
         installer_pullspec: properties.installer_pullspec.clone(),
         enabled: properties.enabled,
         default: properties.default,
+        os_image: properties
+            .unknown
+            .get(OS_IMAGE)
+            .and_then(|image| serde_json::from_value(image.clone()).ok()),
     };
     Resource { id, name, kind, properties }
 }
@@ -192,6 +199,10 @@ fn version_document(
     let version = &mut document.open_shift_version;
     version.deleting = false;
     name(&mut version.unknown, &sent.version, VERSION_TYPE);
+    if let Some(image) = &sent.os_image {
+        let image = serde_json::to_value(image).unwrap_or_default();
+        version.properties.unknown.insert(OS_IMAGE.to_owned(), image);
+    }
     version.properties = OpenShiftVersionProperties {
         version: sent.version.clone(),
         open_shift_pullspec: sent.open_shift_pullspec.clone(),

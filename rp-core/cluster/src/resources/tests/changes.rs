@@ -196,9 +196,8 @@ async fn machines_of_the_template_come_and_the_bootstrap_goes() {
     ];
     let mut world = World::new(&[]).await;
     run(&mut world, &making(), 1).await;
-    let template = crate::templates::tests::machines_of(&[], crate::Ignition::AccountSas);
-    let sas = json!({"signedStart": "2026-01-01T00:00:00Z", "signedExpiry": "2026-01-02T00:00:00Z", "signedPermission": "rl",
-        "signedResourceTypes": "o", "signedServices": "b", "signedProtocol": "https"});
+    let template = crate::templates::tests::machines_of(&[]);
+    let sas = "https://account.example/ignition/bootstrap.ign?sig=x";
     let parameters = json!({"sas": {"value": sas}, "controlPlaneZones": {"value": ["1", "2", "3"]}});
     deploy(&world.context, "resources", &template, &parameters).await.unwrap();
     let machines = |world: &World| {

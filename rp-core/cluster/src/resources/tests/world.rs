@@ -29,7 +29,7 @@ use crate::json::set;
 use crate::manager::{Job, Operation};
 use crate::progress::{Change, Progress, ProgressError, StepEvent};
 use crate::templates::tests::{cluster, workload_identity};
-use crate::{Context, InstallError, InstallState, Installer, StepError};
+use crate::{Context, Installation, StepError};
 
 pub(crate) const CUSTOMER: &str = "5b2d4b2e-0000-0000-0000-000000000001";
 pub(crate) const SERVICE: &str = "99999999-0000-0000-0000-000000000009";
@@ -164,24 +164,9 @@ pub(crate) const DISK_ROLE: &str = "5b7237c5-45e1-49d6-bc18-a1f62f400748";
 pub(crate) const REGISTRY_ROLE: &str = "8b32b316-c2f5-4ddf-b05b-83dacd2d08b5";
 
 #[derive(Debug)]
-struct NoInstaller;
+struct NoClusters;
 
-#[async_trait]
-impl Installer for NoInstaller {
-    async fn begin(&self, _: &Value) -> Result<(), InstallError> {
-        Err(InstallError::Refused("not here".to_owned()))
-    }
-
-    async fn state(&self, _: &str) -> Result<InstallState, InstallError> {
-        Ok(InstallState::Unknown)
-    }
-
-    async fn remove(&self, _: &str) -> Result<(), InstallError> {
-        Ok(())
-    }
-}
-
-impl ClusterClients for NoInstaller {
+impl ClusterClients for NoClusters {
     fn client(&self, _: Arc<Target>) -> Result<KubeClient, StepError> {
         Err(StepError::other("not here"))
     }
@@ -357,16 +342,17 @@ fn environment(url: &str, records: &Arc<MemoryGateways>) -> Environment {
         }),
         certificate_issuer: "OneCertV2-PublicCA".to_owned(),
         commit: "test".to_owned(),
+        operator: crate::harness::operator_settings(),
         features: Features::default(),
         azure: clients(url, &clock, &random),
         certificates: None,
         role_sets: Arc::new(FixedRoleSets),
         gateways: Some(Arc::clone(records) as Arc<dyn Gateways>),
-        installer: Arc::new(NoInstaller),
+        installation: Installation::None { setting: "of a test" },
         keyring: Keyring::generate(&SystemRandom),
         clock,
         random,
-        clusters: Arc::new(NoInstaller),
+        clusters: Arc::new(NoClusters),
         periods: Periods {
             poll: Duration::from_millis(1),
             authorization_retry: Duration::from_millis(1),
