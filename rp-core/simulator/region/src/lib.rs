@@ -184,7 +184,7 @@ fn kubeconfig(ca: &str, cluster: &Cluster, user: &str, pair: &CertificatePair) -
     let encode = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
     format!(
         "apiVersion: v1\nkind: Config\nclusters:\n- name: {name}\n  cluster:\n    server: https://{host}:6443\n    \
-         certificate-authority-data: {ca}\nusers:\n- name: {user}\n  user:\n    client-certificate-data: {crt}\n    \
+         tls-server-name: kubernetes\n    certificate-authority-data: {ca}\nusers:\n- name: {user}\n  user:\n    client-certificate-data: {crt}\n    \
          client-key-data: {key}\ncontexts:\n- name: {user}\n  context:\n    cluster: {name}\n    user: {user}\n\
          current-context: {user}\n",
         name = cluster.name,
