@@ -12,13 +12,16 @@ pub mod dnsmasq;
 pub mod etc_hosts;
 #[cfg(test)]
 mod golden;
+pub mod guardrails;
 pub mod image_config;
+pub mod logging;
 pub mod machine_health_check;
 pub mod network_policy;
 pub mod node_names;
 mod plan;
 pub mod pull_secret;
 pub mod rbac;
+pub mod upgrade_operator;
 mod version;
 pub mod workaround;
 
