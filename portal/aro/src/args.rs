@@ -30,6 +30,9 @@ pub enum Command {
     Rp(ConfigArgs),
     /// Look at every cluster from outside, as one of any number of processes; with a verb, at one cluster once
     Monitor(MonitorArgs),
+    /// Schedule and run maintenance of clusters, as one of any number of processes on PostgreSQL
+    #[command(aliases = ["mimo-actuator", "mimo-scheduler"])]
+    Maintenance(ConfigArgs),
     /// Back up, restore, move and look at the store
     Store {
         #[command(subcommand)]

@@ -21,6 +21,7 @@ const OPERATOR_VERBS: &[VerbReference] = &[
         "the log",
     ),
     verb("rp", &["aro rp --config /etc/aro/aro.toml"], "the log"),
+    verb("maintenance", &["aro maintenance --config /etc/aro/aro.toml"], "the log"),
     verb("monitor", &["aro monitor --config /etc/aro/aro.toml"], "the log"),
     verb(
         "monitor once",

@@ -13,7 +13,7 @@ use aro::{
 use clap::{CommandFactory as _, FromArgMatches as _};
 use rp_config::{Log, LogFormat, needs};
 use rp_core::process::{self, shutdown_timeouts};
-use rp_core::{Services, monitor, provider};
+use rp_core::{Services, maintenance, monitor, provider};
 use rp_runtime::{Lifecycle, ShutdownTimeouts};
 
 #[cfg(feature = "heap-profile")]
@@ -94,6 +94,7 @@ async fn run(command: Command) -> anyhow::Result<()> {
         Command::Portal(args) => run_serve(&args, true).await,
         Command::Rp(args) => run_rp(&args).await,
         Command::Monitor(args) => run_monitor(&args.config).await,
+        Command::Maintenance(args) => run_maintenance(&args).await,
         Command::Store { verb } => Box::pin(store::run(verb)).await,
         Command::Keys { verb } => keys::run(verb).await,
         Command::CheckConfig(args) => {
@@ -151,6 +152,15 @@ async fn run_monitor(args: &ConfigArgs) -> anyhow::Result<()> {
     let timeouts = ShutdownTimeouts { leave: Duration::ZERO, drain: settings.monitor.drain };
     let (log, life) = process::begin(&settings.log, timeouts)?;
     let started = async { monitor::start(Services::open(&settings).await?, &life, Some(log)).await };
+    log_failed_start(started.await)?.finished().await;
+    Ok(())
+}
+
+async fn run_maintenance(args: &ConfigArgs) -> anyhow::Result<()> {
+    let settings = args.settings(needs::RP)?;
+    let timeouts = ShutdownTimeouts { leave: Duration::ZERO, drain: settings.maintenance.drain };
+    let (log, life) = process::begin(&settings.log, timeouts)?;
+    let started = async { maintenance::start(Services::open(&settings).await?, &life, Some(log)).await };
     log_failed_start(started.await)?.finished().await;
     Ok(())
 }

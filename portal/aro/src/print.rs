@@ -89,6 +89,7 @@ fn metrics_reference() -> String {
     rp_monitor::emit::register_metrics(&registry);
     rp_core::frontend::register_metrics(&registry, &Arc::default());
     rp_backend::register_metrics(&registry);
+    rp_core::maintenance::register_metrics(&registry);
     drop(rp_cluster::ClusterMetrics::register(&registry));
     for metric in registry.list() {
         let labels = metric.labels.join(", ");

@@ -6,6 +6,7 @@
 
 mod actuator;
 mod caches;
+mod cluster_tasks;
 mod lease;
 mod metrics;
 mod run;
@@ -13,6 +14,7 @@ mod scheduler;
 mod service;
 mod task;
 
+pub use cluster_tasks::ClusterTasks;
 pub use metrics::{MaintenanceMetrics, register_metrics};
 pub use run::Run;
 pub use service::{MaintenanceParts, MaintenanceService, Ready, StartError};

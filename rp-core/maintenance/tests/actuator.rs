@@ -314,7 +314,10 @@ async fn an_operation_goes_first_and_the_task_goes_on_after_it() {
         let cluster = world.store.get(Collection::OpenShiftClusters, "c").await?.unwrap();
         anyhow::ensure!(!cluster.body.contains("leaseOwner"), "{}", cluster.body);
         let document = world.get("m").await;
-        anyhow::ensure!(document.maintenance_manifest.status_text == "waits: the cluster is Updating", "{document:?}");
+        anyhow::ensure!(
+            document.maintenance_manifest.status_text == "waits: the cluster is Updating",
+            "{document:?}"
+        );
         Ok(())
     })
     .await

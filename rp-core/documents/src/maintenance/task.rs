@@ -43,8 +43,6 @@ pub const TASKS: [Task; 13] = [
     Task::OtelMinimalLogs,
 ];
 
-const NO_DEPLOYER: Build = Build::Missing("the deployment of the operator from the service is not built");
-
 impl Task {
     /// The id in manifests and schedules, lower case.
     pub const fn id(self) -> &'static str {
@@ -83,7 +81,7 @@ impl Task {
                 "75ab83d0-9a56-4ae3-843d-0db43679b082",
                 "operator version reset",
                 "Clears the pinned version of the operator and updates the operator.",
-                NO_DEPLOYER,
+                Build::Ready,
             ),
             Self::OperatorFlags => (
                 "b41749fc-af26-4ab7-b5a1-e03f3ee4cba6",
@@ -95,13 +93,13 @@ impl Task {
                 "258efb3b-a695-4a40-93ed-38fb1a19be6f",
                 "operator update",
                 "Deploys the operator and waits until it runs in the wanted version.",
-                NO_DEPLOYER,
+                Build::Ready,
             ),
             Self::SyncClusterObject => (
                 "f83e56af-25dc-4990-b4f9-3ee25b2f62e0",
                 "sync Cluster object",
                 "Writes what the operator reads of the document to the cluster.",
-                NO_DEPLOYER,
+                Build::Ready,
             ),
             Self::RegistryTokenCheck => (
                 "082978ce-3700-4972-835f-53d48658d291",

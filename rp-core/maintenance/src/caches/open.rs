@@ -82,6 +82,7 @@ impl OpenManifests {
         }
     }
 
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.by_id.len()
     }
