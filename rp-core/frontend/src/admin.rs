@@ -16,6 +16,7 @@ mod fleet;
 mod hive;
 mod kubernetes;
 mod machines;
+mod maintenance;
 mod managed_resources;
 mod network;
 mod nodes;
@@ -98,6 +99,7 @@ pub(crate) async fn dispatch(
         }
         (&Method::GET, Admin::SerialConsole(path)) => machines::serial_console(parts, call, path).await,
         (&Method::GET, Admin::Selectors(path)) => selectors::get(parts, path).await,
+        (_, Admin::Maintenance(asked)) => maintenance::dispatch(parts, call, asked).await,
         (&Method::POST, Admin::Kubeconfig { path, elevated }) => {
             access::kubeconfig(parts, call, path, *elevated).await
         }

@@ -1,6 +1,7 @@
 //! Paths below `/admin` (`contract/frontend.md` §10, §11).
 
 use super::action::Action;
+use super::maintenance::MaintenancePath;
 use crate::path::{ClusterPath, Route, RouteError};
 
 /// The route of a path below `/admin`. Strings are lower case unless noted otherwise.
@@ -30,6 +31,8 @@ pub(crate) enum Admin {
         elevated: bool,
     },
     Ssh(ClusterPath),
+    /// Manifests and schedules.
+    Maintenance(MaintenancePath),
     /// What is done with the cluster.
     Action {
         path: ClusterPath,
@@ -68,6 +71,7 @@ impl Admin {
             Self::Kubeconfig { elevated: false, .. } => below!("kubeconfig/new"),
             Self::Kubeconfig { elevated: true, .. } => below!("kubeconfig/newelevated"),
             Self::Ssh(_) => below!("ssh/newelevated"),
+            Self::Maintenance(asked) => asked.template(),
             Self::Action { action, .. } => action.template(),
         }
     }
@@ -85,6 +89,7 @@ impl Admin {
             | Self::Selectors(_)
             | Self::SerialConsole(_) => "GET",
             Self::Objects(_) => "GET, POST, DELETE",
+            Self::Maintenance(asked) => asked.methods(),
             Self::Action { action, .. } => action.methods(),
             Self::Kubeconfig { .. } | Self::Ssh(_) => "POST",
         }
@@ -99,6 +104,7 @@ impl Admin {
             | Self::Kubeconfig { path, .. }
             | Self::Ssh(path)
             | Self::Action { path, .. } => Some(path),
+            Self::Maintenance(asked) => asked.cluster(),
             _ => None,
         }
     }
@@ -130,12 +136,13 @@ pub(crate) fn route(
                 ["kubeconfig", "new"] => Ok(Admin::Kubeconfig { path, elevated: false }),
                 ["kubeconfig", "newelevated"] => Ok(Admin::Kubeconfig { path, elevated: true }),
                 ["ssh", "newelevated"] => Ok(Admin::Ssh(path)),
-                suffix => match Action::find(suffix) {
-                    Some(action) => Ok(Admin::Action { path, action }),
-                    None => Err(RouteError::Unknown),
+                suffix => match (MaintenancePath::of_cluster(&path, suffix), Action::find(suffix)) {
+                    (Some(asked), _) => Ok(Admin::Maintenance(asked)),
+                    (None, Some(action)) => Ok(Admin::Action { path, action }),
+                    (None, None) => Err(RouteError::Unknown),
                 },
             }
         }
-        _ => Err(RouteError::Unknown),
+        rest => MaintenancePath::of_region(rest).map(Admin::Maintenance).ok_or(RouteError::Unknown),
     }
 }

@@ -138,6 +138,7 @@ pub(crate) fn needed(method: &Method, route: &Route, unrestricted: bool) -> Admi
             | Admin::Clusters
             | Admin::SyncSets { .. }
             | Admin::Objects(_)
+            | Admin::Maintenance(_)
             | Admin::Selectors(_) => {}
         }
     }

@@ -1,0 +1,237 @@
+//! Manifests of clusters.
+
+use http::StatusCode;
+use rp_api::CloudError;
+use rp_base::Timestamp;
+use rp_base::text::clean;
+use rp_database::{Expect, Span, StoreError, Typed, Versioned};
+use rp_documents::maintenance::{Manifest, ManifestState, OPEN};
+use rp_documents::{ManifestDocument, ProvisioningState};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::view::{self, ListView};
+use super::{TRIES, page_size, read_body, refused};
+use crate::call::Call;
+use crate::dependencies::FrontendParts;
+use crate::document;
+use crate::fault::Fault;
+use crate::paging::PagedList;
+use crate::path::ClusterPath;
+use crate::response::{HttpResponse, json_response};
+
+/// Seconds within which a manifest starts, when the caller names no end.
+const WEEK: i64 = 7 * 24 * 3600;
+/// Documents read at once.
+const AT_ONCE: u32 = 200;
+
+/// What a caller may say of a new manifest. Other members are ignored, state and id among them.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct NewManifest {
+    #[serde(default, rename = "maintenanceTaskID")]
+    maintenance_task_id: String,
+    #[serde(default)]
+    priority: i64,
+    #[serde(default)]
+    run_after: i64,
+    #[serde(default)]
+    run_before: i64,
+}
+
+fn manifests(parts: &FrontendParts) -> Typed<ManifestDocument> {
+    Typed::new(parts.store.clone())
+}
+
+/// The cluster must be there, and not be deleted.
+async fn check_cluster(parts: &FrontendParts, path: &ClusterPath, deleting: bool) -> Result<(), Fault> {
+    let not_found = |message: String| CloudError::new(404, "NotFound", "", message);
+    let found = document::find(&parts.store, &path.key()).await?;
+    let found = found.ok_or_else(|| not_found(format!("cluster not found: {}", path.key())))?;
+    let state = found.value.cluster.properties.provisioning_state.get();
+    if !deleting && state == Some(&ProvisioningState::Deleting) {
+        return Err(not_found("cluster being deleted".to_owned()).into());
+    }
+    Ok(())
+}
+
+async fn find(
+    parts: &FrontendParts,
+    path: &ClusterPath,
+    id: &str,
+) -> Result<Versioned<ManifestDocument>, Fault> {
+    let found = manifests(parts).get(id).await?;
+    let own = found.filter(|found| found.value.cluster_resource_id == path.key());
+    own.ok_or_else(|| {
+        CloudError::new(404, "NotFound", "", format!("manifest not found: {}", clean(id, 64))).into()
+    })
+}
+
+pub(super) async fn list(
+    parts: &FrontendParts,
+    call: &Call,
+    path: &ClusterPath,
+) -> Result<HttpResponse, Fault> {
+    check_cluster(parts, path, false).await?;
+    let (key, size) = (path.key(), page_size(call));
+    let list = PagedList { place: "api/skipToken/manifests", prefix: "" };
+    let after = list.after(parts, call)?;
+    let found = manifests(parts).scan(Span::Partition(&key), after.as_deref(), size + 1).await?;
+    let more = found.items.len() > size as usize;
+    let shown: Vec<_> = found.items.into_iter().take(size as usize).map(|found| found.value).collect();
+    let next_link = match shown.last().filter(|_| more) {
+        Some(last) => list.next(parts, call, &last.id)?,
+        None => String::new(),
+    };
+    let value = shown.into_iter().map(view::manifest).collect();
+    Ok(json_response(StatusCode::OK, &ListView { value, next_link }))
+}
+
+pub(super) async fn create(
+    parts: &FrontendParts,
+    call: &Call,
+    path: &ClusterPath,
+) -> Result<HttpResponse, Fault> {
+    check_cluster(parts, path, false).await?;
+    let sent: NewManifest = read_body(call)?;
+    let now = parts.store.now().await?.seconds();
+    let or = |sent: i64, default: i64| if sent == 0 { default } else { sent };
+    let manifest = Manifest {
+        maintenance_task_id: sent.maintenance_task_id.to_ascii_lowercase(),
+        priority: sent.priority,
+        run_after: or(sent.run_after, now),
+        run_before: or(sent.run_before, now.saturating_add(WEEK)),
+        ..Manifest::default()
+    };
+    manifest.check().map_err(refused)?;
+    let document = ManifestDocument::new(parts.random.uuid().to_string(), path.key(), manifest);
+    let made = manifests(parts).create(document).await?;
+    Ok(json_response(StatusCode::CREATED, &view::manifest(made.value)))
+}
+
+pub(super) async fn get(parts: &FrontendParts, path: &ClusterPath, id: &str) -> Result<HttpResponse, Fault> {
+    check_cluster(parts, path, false).await?;
+    Ok(json_response(StatusCode::OK, &view::manifest(find(parts, path, id).await?.value)))
+}
+
+/// Removes it; a task of it that runs is stopped.
+pub(super) async fn delete(
+    parts: &FrontendParts,
+    path: &ClusterPath,
+    id: &str,
+) -> Result<HttpResponse, Fault> {
+    check_cluster(parts, path, true).await?;
+    let found = find(parts, path, id).await?;
+    // Whatever stands there goes: the contract's deletion has no condition.
+    match manifests(parts).delete(&found.value.id, Expect::Any).await {
+        Ok(()) | Err(StoreError::Gone { .. }) => Ok(json_response(StatusCode::OK, &json!({}))),
+        Err(error) => Err(error.into()),
+    }
+}
+
+pub(super) async fn cancel(
+    parts: &FrontendParts,
+    path: &ClusterPath,
+    id: &str,
+) -> Result<HttpResponse, Fault> {
+    check_cluster(parts, path, false).await?;
+    let mut tried = 0;
+    loop {
+        let found = find(parts, path, id).await?;
+        let state = found.value.maintenance_manifest.state;
+        tried += 1;
+        match write_cancelled(parts, found, "").await {
+            Ok(Some(document)) => return Ok(json_response(StatusCode::OK, &view::manifest(document))),
+            Ok(None) => {
+                let message = format!("cannot cancel task in state {}", state.name());
+                return Err(CloudError::new(406, "PropertyChangeNotAllowed", "", message).into());
+            }
+            Err(StoreError::Stale { .. } | StoreError::Gone { .. }) if tried < TRIES => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Cancels one that waits; `None`: it does not wait.
+async fn write_cancelled(
+    parts: &FrontendParts,
+    found: Versioned<ManifestDocument>,
+    text: &str,
+) -> Result<Option<ManifestDocument>, StoreError> {
+    let now = parts.store.now().await?;
+    let version = found.version;
+    let Some((value, expires_at)) = found.value.with_state(ManifestState::Cancelled, text, now) else {
+        return Ok(None);
+    };
+    Ok(Some(manifests(parts).replace(Versioned { value, version, expires_at }).await?.value))
+}
+
+/// Manifests of all clusters that wait and that nobody works on, also those of a time to come.
+pub(super) async fn queued(parts: &FrontendParts, call: &Call) -> Result<HttpResponse, Fault> {
+    let size = page_size(call) as usize;
+    let list = PagedList { place: "api/skipToken/queuedManifests", prefix: OPEN };
+    let now = parts.store.now().await?;
+    let mut after = list.after(parts, call)?;
+    let mut shown = Vec::new();
+    loop {
+        let page = manifests(parts).scan(Span::Keys(OPEN), after.as_deref(), AT_ONCE).await?;
+        shown.extend(page.items.into_iter().map(|found| found.value).filter(|one| waits(one, now)));
+        after = page.next;
+        if after.is_none() || shown.len() > size {
+            break;
+        }
+    }
+    let more = shown.len() > size;
+    shown.truncate(size);
+    let next_link = match shown.last().filter(|_| more) {
+        Some(last) => {
+            let key = format!("{}{}", ManifestDocument::open_keys(&last.cluster_resource_id), last.id);
+            list.next(parts, call, &key)?
+        }
+        None => String::new(),
+    };
+    let value = shown.into_iter().map(view::manifest_of_any).collect();
+    Ok(json_response(StatusCode::OK, &ListView { value, next_link }))
+}
+
+fn waits(document: &ManifestDocument, now: Timestamp) -> bool {
+    document.maintenance_manifest.state == ManifestState::Pending && document.lease_expires < now.seconds()
+}
+
+/// Cancels what a schedule planned for a time to come.
+pub(super) async fn cancel_of_schedule(parts: &FrontendParts, call: &Call) -> Result<HttpResponse, Fault> {
+    let schedule = call.parameter("scheduleID").unwrap_or_default().to_ascii_lowercase();
+    if schedule.is_empty() {
+        return Err(CloudError::invalid("scheduleID", "Parameter is missing").into());
+    }
+    let (cancelled, errors) = cancel_planned(parts, &schedule).await?;
+    Ok(json_response(StatusCode::OK, &json!({"cancelled": cancelled, "errors": errors})))
+}
+
+/// Gives how many were cancelled, and how many could not be.
+pub(super) async fn cancel_planned(parts: &FrontendParts, schedule: &str) -> Result<(u64, u64), Fault> {
+    let now = parts.store.now().await?;
+    let (mut cancelled, mut errors) = (0, 0);
+    let mut after: Option<String> = None;
+    loop {
+        let page = manifests(parts).scan(Span::Keys(OPEN), after.as_deref(), AT_ONCE).await?;
+        for found in page.items {
+            let manifest = &found.value.maintenance_manifest;
+            if manifest.created_by_schedule != schedule || manifest.run_after <= now.seconds() {
+                continue;
+            }
+            match write_cancelled(parts, found, "").await {
+                Ok(Some(_)) => cancelled += 1,
+                Ok(None) => {}
+                Err(error) => {
+                    tracing::warn!(error = %rp_base::chain(&error), "a manifest of a schedule was not cancelled");
+                    errors += 1;
+                }
+            }
+        }
+        after = page.next;
+        if after.is_none() {
+            return Ok((cancelled, errors));
+        }
+    }
+}
