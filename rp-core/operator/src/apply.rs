@@ -1,15 +1,15 @@
 //! Keeping objects as they should be (`contract/operator.md` §6, "Do better" 3): server-side apply of the members that the
 //! operator owns, and nothing is written when nothing differs. Labels, finalizers and members of others stay.
 
+mod checksums;
 mod fields;
-mod prepare;
 
 use rp_operator_api::Cluster;
 use rp_operator_api::cluster::{API_VERSION, KIND};
 use serde_json::{Value, json};
 
+pub use checksums::Checksums;
 pub(crate) use fields::covers;
-pub use prepare::prepare;
 
 use crate::api::{Api, ApiError};
 use crate::kinds::{ObjectName, SECRET};
@@ -109,18 +109,6 @@ pub async fn create_only(api: &Api, object: &Value, owner: Option<&Owner>) -> Re
         Err(error) if error.already_exists() => Ok(Applied::Unchanged),
         Err(error) => Err(error),
     }
-}
-
-/// [`ensure`] for each of a set, in the order of application, with the checksums of [`prepare`].
-///
-/// # Errors
-/// The first [`ApiError`]; objects after it are not applied.
-pub async fn ensure_all(api: &Api, objects: Vec<Value>, owner: Option<&Owner>) -> Result<bool, ApiError> {
-    let mut changed = false;
-    for object in prepare(objects) {
-        changed |= ensure(api, &object, owner).await? != Applied::Unchanged;
-    }
-    Ok(changed)
 }
 
 fn owned(object: &Value, owner: Option<&Owner>) -> Value {

@@ -10,6 +10,8 @@ mod control_plane_machines;
 mod dnsmasq;
 mod etc_hosts;
 mod flow_logs;
+mod geneva_logging;
+mod guardrails;
 mod image_config;
 mod ingress;
 mod ingress_certificate;
@@ -28,6 +30,7 @@ mod service_principal;
 mod storage_accounts;
 mod subnets;
 mod table;
+mod upgrade_operator;
 mod workarounds;
 mod yaml;
 

@@ -11,9 +11,10 @@ use rp_operator_api::{Flag, SINGLETON};
 
 use super::{
     alert_webhook, auto_sized_nodes, banner, cloud_provider, cluster_dns, cluster_operator,
-    control_plane_machines, dnsmasq, etc_hosts, flow_logs, image_config, ingress, ingress_certificate,
-    internet, machine_health_check, machine_sets, machines, monitoring, network_policy, node_drainer,
-    pull_secret, rbac, route_fix, service_principal, storage_accounts, subnets, workarounds,
+    control_plane_machines, dnsmasq, etc_hosts, flow_logs, geneva_logging, guardrails, image_config, ingress,
+    ingress_certificate, internet, machine_health_check, machine_sets, machines, monitoring, network_policy,
+    node_drainer, pull_secret, rbac, route_fix, service_principal, storage_accounts, subnets,
+    upgrade_operator, workarounds,
 };
 use crate::controller::Changes::{All, Generation, Metadata};
 use crate::controller::{Controller, Off, Reconcile, Scope, Watched};
@@ -32,6 +33,12 @@ const NETWORK: &[Watched] = &[
     Watched::new(&kinds::MACHINE, Scope::Namespace(machine_sets::NAMESPACE), Generation),
     Watched::new(&kinds::MACHINE_SET, Scope::Namespace(machine_sets::NAMESPACE), Generation),
 ];
+
+/// The namespace of the managed upgrade operator.
+const MUO: &str = rp_operator_objects::upgrade_operator::NAMESPACE;
+
+/// The namespace of the log exporters.
+const LOGGING: &str = rp_operator_objects::logging::NAMESPACE;
 
 /// One object of a namespace, or of the cluster where the namespace is empty.
 const fn one(kind: &'static Kind, namespace: &'static str, name: &'static str, settings: bool) -> Watched {
@@ -172,6 +179,32 @@ pub const TABLE: &[Controller] = &[
         ..row("EtcHostsMachineConfig", "8.12", Flag::EtcHosts, |run| Box::pin(etc_hosts::config(run)))
     },
     Controller {
+        summary: "Keeps the log exporters of the nodes; without an address of the gateway it keeps everything but them.",
+        state: Some("GenevaLogging"),
+        watched: &[
+            CLUSTER,
+            one(&kinds::CLUSTER_VERSION, "", "version", true),
+            one(&kinds::DAEMON_SET, LOGGING, geneva_logging::EXPORTERS[0], true),
+            one(&kinds::DAEMON_SET, LOGGING, geneva_logging::EXPORTERS[1], true),
+            one(&kinds::CONFIG_MAP, LOGGING, "otel-config-master", false),
+            one(&kinds::CONFIG_MAP, LOGGING, "otel-config-worker", false),
+            one(&kinds::SECURITY_CONSTRAINTS, "", "privileged-genevalogging", false),
+        ],
+        ..row("GenevaLogging", "8.13", Flag::GenevaLogging, |run| Box::pin(geneva_logging::reconcile(run)))
+    },
+    Controller {
+        summary: "Keeps the admission policies; the one against an upgrade to version 5 whatever the flags. Gatekeeper is not deployed.",
+        flag: None,
+        watched: &[
+            CLUSTER,
+            one(&kinds::CLUSTER_VERSION, "", "version", true),
+            Watched::new(&kinds::ADMISSION_POLICY, Scope::All, Metadata).named(guardrails::NAMES),
+            Watched::new(&kinds::ADMISSION_BINDING, Scope::All, Metadata).named(guardrails::NAMES),
+        ],
+        period: HOUR,
+        ..row("GuardRails", "8.14", Flag::Guardrails, |run| Box::pin(guardrails::reconcile(run)))
+    },
+    Controller {
         summary: "Keeps the registries of the service on the allow list of images, and off the block list.",
         state: Some("ImageConfig"),
         watched: &[CLUSTER, one(&kinds::IMAGE, "", "cluster", true)],
@@ -222,6 +255,21 @@ pub const TABLE: &[Controller] = &[
         ..row("Monitoring", "8.20", Flag::Monitoring, |run| Box::pin(monitoring::reconcile(run)))
     },
     Controller {
+        summary: "Deploys the managed upgrade operator, or removes it.",
+        watched: &[
+            CLUSTER,
+            one(&kinds::CLUSTER_VERSION, "", "version", true),
+            one(&kinds::NAMESPACE, "", MUO, false),
+            one(&kinds::DEPLOYMENT, MUO, rp_operator_objects::upgrade_operator::NAME, true),
+            one(&kinds::CONFIG_MAP, MUO, upgrade_operator::CONFIGURATION, false),
+            Watched::new(&kinds::CLUSTER_ROLE, Scope::All, All)
+                .owned()
+                .named((rp_operator_objects::upgrade_operator::NAME, "")),
+        ],
+        period: HOUR,
+        ..row("ManagedUpgradeOperator", "8.21", Flag::Muo, |run| Box::pin(upgrade_operator::reconcile(run)))
+    },
+    Controller {
         summary: "Keeps the policy that closes the profiler of the cloud credential operator; off: removes it.",
         off: Off::Undo,
         state: Some("NetworkPolicy"),
@@ -259,8 +307,8 @@ pub const TABLE: &[Controller] = &[
         summary: "Keeps the ClusterRoles `system:aro-sre` and `system:aro-diagnostics` and their bindings.",
         watched: &[
             CLUSTER,
-            Watched::new(&kinds::CLUSTER_ROLE, Scope::All, All).owned(),
-            Watched::new(&kinds::CLUSTER_ROLE_BINDING, Scope::All, All).owned(),
+            Watched::new(&kinds::CLUSTER_ROLE, Scope::All, All).owned().named(("system:aro-", "")),
+            Watched::new(&kinds::CLUSTER_ROLE_BINDING, Scope::All, All).owned().named(("system:aro-", "")),
         ],
         ..row("RBAC", "8.26", Flag::Rbac, |run| Box::pin(rbac::reconcile(run)))
     },

@@ -2,6 +2,7 @@
 
 mod checks;
 mod election;
+mod guardrails;
 mod machines;
 mod objects;
 mod platform;

@@ -105,3 +105,53 @@ async fn roles_and_the_health_check_come_back() -> Result<()> {
     world.patch_cluster(&json!({ "operatorflags": { "aro.machinehealthcheck.managed": "false" } })).await?;
     world.reads(kind, namespace, name, "", &Value::Null).await
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_managed_upgrade_operator_is_deployed_and_removed() -> Result<()> {
+    let (world, _turn) = World::enter().await?;
+    world.set_cluster(&spec(&[])).await?;
+    let _operator = Operator::start(world, "master")?;
+    let (namespace, name) = ("openshift-managed-upgrade-operator", "managed-upgrade-operator");
+    world.reads("deployment", namespace, name, "/spec/replicas", &json!(1)).await?;
+    world.patch("deployment", namespace, name, &json!({ "spec": { "replicas": 0 } })).await?;
+    world.reads("deployment", namespace, name, "/spec/replicas", &json!(1)).await?;
+    world.patch_cluster(&json!({ "operatorflags": { "rh.srep.muo.managed": "false" } })).await?;
+    world.reads("deployment", namespace, name, "", &Value::Null).await?;
+    world.reads("clusterrole", "", name, "", &Value::Null).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn log_exporters_come_back_once_the_gateway_has_an_address() -> Result<()> {
+    let (world, _turn) = World::enter().await?;
+    let privileged = json!({
+        "apiVersion": "security.openshift.io/v1", "kind": "SecurityContextConstraints", "metadata": { "name": "privileged" },
+        "allowHostDirVolumePlugin": true, "allowHostIPC": true, "allowHostNetwork": true, "allowHostPID": true,
+        "allowHostPorts": true, "allowPrivilegedContainer": true, "readOnlyRootFilesystem": false,
+        "allowedCapabilities": ["*"], "defaultAddCapabilities": null, "requiredDropCapabilities": null, "priority": null,
+        "runAsUser": { "type": "RunAsAny" }, "seLinuxContext": { "type": "RunAsAny" }, "fsGroup": { "type": "RunAsAny" },
+        "supplementalGroups": { "type": "RunAsAny" }, "volumes": ["*"], "groups": ["system:nodes"], "users": ["someone"],
+    });
+    world.openshift.apply(&[privileged]).await?;
+    let mut settings = spec(&[]);
+    settings["operatorflags"] = json!({ "aro.genevalogging.otel.pullSpec": "registry.example/otel:1" });
+    world.set_cluster(&settings).await?;
+    let _operator = Operator::start(world, "master")?;
+    let (namespace, name) = ("openshift-azure-logging", "otel-exporter-master");
+    let user = json!(["system:serviceaccount:openshift-azure-logging:geneva"]);
+    world.reads("securitycontextconstraints", "", "privileged-genevalogging", "/users", &user).await?;
+    ensure!(world.get("daemonset", namespace, name).await?.is_null(), "no gateway, no exporter");
+    world.patch_cluster(&json!({ "gatewayPrivateEndpointIP": "10.0.0.9", "gatewayTelemetryDomain": "telemetry.example.com" })).await?;
+    for name in [name, "otel-exporter-worker"] {
+        let image = "/spec/template/spec/containers/0/image";
+        world.reads("daemonset", namespace, name, image, &json!("registry.example/otel:1")).await?;
+        world.delete("daemonset", namespace, name).await?;
+        world.reads("daemonset", namespace, name, image, &json!("registry.example/otel:1")).await?;
+    }
+    world.patch_cluster(&json!({ "gatewayPrivateEndpointIP": "none" })).await?;
+    let condition = world.condition("GenevaLoggingControllerDegraded", "True").await?;
+    ensure!(
+        condition["message"].as_str().is_some_and(|text| text.contains("gatewayPrivateEndpointIP")),
+        "{condition}"
+    );
+    Ok(())
+}

@@ -24,6 +24,8 @@ pub struct Permissions {
 const READ: &[&str] = &["get", "list", "watch"];
 const WRITE: &[&str] = &["create", "patch"];
 const KEEP: &[&str] = &["create", "patch", "delete"];
+/// Of objects whose names are known.
+const KEPT: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
 /// Of an object of somebody else, of which some members are changed.
 const EDIT: &[&str] = &["get", "list", "watch", "patch"];
 
@@ -63,6 +65,36 @@ const KEEP_MACHINE_CONFIGS: Rule = all(MACHINE_CONFIG, &["machineconfigs"], KEEP
 const DNSMASQ: &[Rule] = &[VERSION, POOLS, POOL_OWNER, MACHINE_CONFIGS, ADD_MACHINE_CONFIGS];
 const ETC_HOSTS: &[Rule] = &[VERSION, POOLS, POOL_OWNER, MACHINE_CONFIGS, KEEP_MACHINE_CONFIGS];
 const ROLES: &[&str] = &["clusterroles", "clusterrolebindings"];
+const SECURITY: &str = "security.openshift.io";
+const ADMISSION: &str = "admissionregistration.k8s.io";
+const POLICIES: &[&str] = &[
+    "aro-cluster-version-major-upgrade-deny",
+    "aro-cluster-version-major-upgrade-protection",
+    "aro-machines-deny",
+    "aro-nodes-deny",
+    "aro-machine-config-deny",
+    "aro-privileged-namespace-deny",
+    "aro-master-toleration-pod-deny",
+    "aro-pull-secret-deny",
+];
+const POLICY_BINDINGS: &[&str] = &[
+    "aro-cluster-version-major-upgrade-deny-binding",
+    "aro-cluster-version-major-upgrade-protection-binding",
+    "aro-machines-deny-binding",
+    "aro-nodes-deny-binding",
+    "aro-machine-config-deny-binding",
+    "aro-privileged-namespace-deny-binding",
+    "aro-master-toleration-pod-deny-binding",
+    "aro-pull-secret-deny-binding",
+];
+const UPGRADE_OPERATOR: &str = "managed-upgrade-operator";
+const UPGRADE_ROLES: &[&str] = &[
+    UPGRADE_OPERATOR,
+    "muo-monitoring-reader",
+    "muo-monitoring-interactor",
+    "muo-pullsecret-reader",
+    "prometheus-k8s",
+];
 const OUR_ROLES: &[&str] = &["system:aro-sre", "system:aro-diagnostics"];
 
 /// Every controller, by name.
@@ -132,6 +164,35 @@ pub const CONTROLLERS: &[Permissions] = &[
     Permissions { controller: "DnsmasqMachineConfigPool", rules: DNSMASQ },
     Permissions { controller: "EtcHostsCluster", rules: ETC_HOSTS },
     Permissions { controller: "EtcHostsMachineConfig", rules: ETC_HOSTS },
+    Permissions {
+        controller: "GenevaLogging",
+        rules: &[
+            VERSION,
+            named("", &["namespaces"], &["openshift-azure-logging"], KEPT),
+            named("", &["serviceaccounts"], &["geneva"], KEPT),
+            named("", &["configmaps"], &["otel-config-master", "otel-config-worker"], KEPT),
+            named("apps", &["daemonsets"], &["otel-exporter-master", "otel-exporter-worker"], KEPT),
+            named(SECURITY, &["securitycontextconstraints"], &["privileged"], &["get"]),
+            named(SECURITY, &["securitycontextconstraints"], &["privileged-genevalogging"], KEPT),
+            named(RBAC, &["roles", "rolebindings"], &["prometheus-k8s"], KEPT),
+            named(RBAC, &["roles"], &["prometheus-k8s"], &["bind", "escalate"]),
+            named("monitoring.coreos.com", &["podmonitors"], &["otel-exporter"], KEPT),
+            named("monitoring.coreos.com", &["prometheusrules"], &["otel-exporter-alerts"], KEPT),
+            // Objects of earlier versions.
+            named("apps", &["daemonsets"], &["mdsd"], &["delete"]),
+            named("", &["configmaps"], &["fluent-config", "gateway-ca", "otel-config"], &["delete"]),
+            named("", &["secrets"], &["certificates"], &["delete"]),
+        ],
+    },
+    Permissions {
+        controller: "GuardRails",
+        rules: &[
+            VERSION,
+            all(ADMISSION, &["validatingadmissionpolicies", "validatingadmissionpolicybindings"], READ),
+            named(ADMISSION, &["validatingadmissionpolicies"], POLICIES, KEEP),
+            named(ADMISSION, &["validatingadmissionpolicybindings"], POLICY_BINDINGS, KEEP),
+        ],
+    },
     Permissions { controller: "ImageConfig", rules: &[named(CONFIG, &["images"], &["cluster"], EDIT)] },
     Permissions {
         controller: "IngressCertificateChecker",
@@ -163,6 +224,34 @@ pub const CONTROLLERS: &[Permissions] = &[
             // The name of an object that is created by POST is not known to the authoriser.
             all("", &["configmaps"], &["create"]),
             all("", &["persistentvolumeclaims"], &["list", "delete"]),
+        ],
+    },
+    Permissions {
+        controller: "ManagedUpgradeOperator",
+        rules: &[
+            VERSION,
+            named("", &["namespaces"], &["openshift-managed-upgrade-operator"], KEPT),
+            named("", &["serviceaccounts"], &[UPGRADE_OPERATOR], KEPT),
+            named("", &["configmaps"], &["trusted-ca-bundle", "managed-upgrade-operator-config"], KEPT),
+            named("apps", &["deployments"], &[UPGRADE_OPERATOR], KEPT),
+            named(
+                "apiextensions.k8s.io",
+                &["customresourcedefinitions"],
+                &["upgradeconfigs.upgrade.managed.openshift.io"],
+                KEPT,
+            ),
+            named(
+                "monitoring.coreos.com",
+                &["prometheusrules"],
+                &["sre-managed-upgrade-operator-alerts"],
+                KEPT,
+            ),
+            all(RBAC, ROLES, READ),
+            named(RBAC, ROLES, &[UPGRADE_OPERATOR], KEEP),
+            named(RBAC, &["roles", "rolebindings"], UPGRADE_ROLES, KEPT),
+            // They grant more than the operator itself has.
+            named(RBAC, &["clusterroles"], &[UPGRADE_OPERATOR], &["bind", "escalate"]),
+            named(RBAC, &["roles"], UPGRADE_ROLES, &["bind", "escalate"]),
         ],
     },
     Permissions {
