@@ -9,6 +9,7 @@ mod command_lines;
 mod csv;
 mod dashboards;
 mod dependencies;
+mod deploy;
 mod fuzz;
 mod generated;
 mod links;
