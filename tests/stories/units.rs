@@ -65,7 +65,7 @@ async fn each_role_runs_by_its_unit_and_sees_nothing_of_the_machine() -> Result<
                   systemd-analyze security --offline=true --threshold=12 --no-pager $unit\n\
                   done";
     machine.run(rating).await?;
-    for unit in ["aro-portal", "aro-proxy", "aro-rp", "aro-monitor"] {
+    for unit in ["aro-portal", "aro-proxy", "aro-rp", "aro-monitor", "aro-maintenance"] {
         machine.run(&format!("systemctl start {unit}")).await?;
         // Accesses and sessions end by the wall clock, so it is set before.
         for property in ["Wants", "After"] {
@@ -189,6 +189,8 @@ arm_ca_file = "/etc/aro/ca.pem"
 arm_common_name = "arm.test"
 ready_delay = "1ms"
 [monitor]
+ready_delay = "1ms"
+[maintenance]
 ready_delay = "1ms"
 "#;
     Ok(text + more)
