@@ -7,6 +7,7 @@ mod consoles;
 mod fixture;
 mod life;
 mod lost;
+mod maintenance;
 mod names;
 mod refusals;
 mod roles;
