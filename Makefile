@@ -57,6 +57,7 @@ generated: ## Write docs/reference and the picture of the crates anew
 	rm -rf docs/reference/swagger
 	set -e; for version in $$(sed -n 's/^### \(20[^ ]*\) (\(stable\|preview\)).*/\1/p' docs/reference/api-versions.md); do \
 		target/debug/aro print swagger $$version --into docs/reference/swagger; done
+	ARO_GOLDEN=write cargo test -q -p tests --test contracts its_schema_knows
 	cargo run -q -p tests-kit --example crates > target/crates.svg
 	mv target/crates.svg docs/architecture/crates.svg
 
