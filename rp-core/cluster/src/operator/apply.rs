@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use rp_kube::api_status;
-use rp_openshift::lenient::object;
 use rp_openshift::{Condition, Whole};
 use rp_operator_api::deployment::{self, Settings};
 use serde::Deserialize;
@@ -74,16 +73,14 @@ async fn remove_other_binding(kube: &Kube, path: &str, wanted: &Value) -> Result
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Definition {
-    #[serde(deserialize_with = "object")]
-    status: DefinitionStatus,
+    status: Option<DefinitionStatus>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct DefinitionStatus {
     /// Null in the first moment.
-    #[serde(deserialize_with = "object")]
-    conditions: Vec<Condition<Whole>>,
+    conditions: Option<Vec<Condition<Whole>>>,
 }
 
 /// Waits until the API server serves the kind.
@@ -91,7 +88,7 @@ async fn established(context: &Context, kube: &Kube, path: &str) -> Result<(), S
     let end = Instant::now() + ESTABLISHED;
     loop {
         let found: Option<Definition> = kube.get(path).await?;
-        let conditions = found.map(|found| found.status.conditions).unwrap_or_default();
+        let conditions = found.and_then(|found| found.status?.conditions).unwrap_or_default();
         let is = |kind: &str| status(&conditions, kind) == Some("True");
         if is("Established") && is("NamesAccepted") {
             return Ok(());
