@@ -51,6 +51,7 @@ mod rp_admin;
 mod rp_fuzz;
 mod rp_sdk;
 mod rp_versions;
+mod self_watch;
 mod serial;
 mod serve;
 mod session_walk;
