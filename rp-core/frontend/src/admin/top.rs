@@ -210,7 +210,7 @@ mod tests {
 
     use super::*;
 
-    fn used(namespace: &str, name: &str, usages: Value) -> Value {
+    fn used(namespace: &str, name: &str, usages: &Value) -> Value {
         json!({"metadata": {"namespace": namespace, "name": name}, "containers": usages})
     }
 
@@ -223,10 +223,10 @@ mod tests {
         let on = |namespace: &str, node: &str| json!({"metadata": {"namespace": namespace, "name": "same"}, "spec": {"nodeName": node}});
         let two = json!([{"usage": {"cpu": "1500000n", "memory": "512Mi"}}, {"usage": {"cpu": "10m", "memory": "0"}}]);
         let all = [
-            used("openshift-b", "same", two.clone()),
-            used("openshift-a", "same", two),
-            used("default", "same", json!([{"usage": {"cpu": "1", "memory": "1Gi"}}])),
-            used("openshift-c", "idle", json!([{"usage": {}}])),
+            used("openshift-b", "same", &two),
+            used("openshift-a", "same", &two),
+            used("default", "same", &json!([{"usage": {"cpu": "1", "memory": "1Gi"}}])),
+            used("openshift-c", "idle", &json!([{"usage": {}}])),
         ];
         let placed = [on("openshift-a", "a"), on("openshift-b", "b"), on("default", "a")];
         let rows = rank_pods(&all, &placed, &nodes).unwrap();

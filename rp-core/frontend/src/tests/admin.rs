@@ -256,7 +256,9 @@ async fn objects_say_why_they_are_not_read() {
     assert_eq!(told.json()["error"]["message"], "The provided resource is invalid.");
     let none = format!("/admin{}/kubernetesobjects?kind=Pod", id("none"));
     assert_eq!(api.call("GET", &none, None).await.refusal().0, 404);
-    assert_eq!(api.call("DELETE", &objects, None).await.status, 405);
+    assert_eq!(api.call("PUT", &objects, Some(json!({}))).await.status, 405);
+    let told = api.call("DELETE", &objects, None).await;
+    assert_eq!(told.json()["error"]["message"], "The provided resource is invalid.");
     assert_eq!(api.call("GET", &format!("/admin{}/nothing", id("c")), None).await.status, 404);
     let wrong = id("c").replace("Microsoft.RedHatOpenShift", "Microsoft.Other");
     let told = api.call("GET", &format!("/admin{wrong}/selectors"), None).await;

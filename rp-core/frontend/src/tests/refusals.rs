@@ -104,7 +104,8 @@ async fn a_method_that_a_path_has_not_is_refused_with_those_that_it_has() {
         (below("detectors"), "GET"),
         ("/admin/versions".to_owned(), "GET, PUT"),
         ("/admin/supportedvmsizes".to_owned(), "GET"),
-        (format!("/admin{}/kubernetesobjects", id("c")), "GET"),
+        (format!("/admin{}/kubernetesobjects", id("c")), "GET, POST, DELETE"),
+        (format!("/admin{}/startvm", id("c")), "POST"),
     ] {
         let mut answered = Vec::new();
         for method in ["GET", "PUT", "PATCH", "POST", "DELETE"] {
