@@ -58,7 +58,7 @@ impl Reference {
             self.0.iter().any(|(name, of)| name.starts_with(&format!("{first} ")) && of.contains(flag))
         };
         let unknown: Vec<String> =
-            flags.filter(|flag| !known.contains(flag) && !(first == "api" && group(flag))).collect();
+            flags.filter(|flag| !(known.contains(flag) || first == "api" && group(flag))).collect();
         (!unknown.is_empty()).then(|| format!("aro {verb} has no {}", unknown.join(", ")))
     }
 }
