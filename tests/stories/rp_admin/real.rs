@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
 use async_trait::async_trait;
+use reqwest::Method;
+use rp_audit::{Audit, AuditOptions, CheckpointKey};
 use rp_base::{Clock as _, SystemClock, SystemRandom};
 use rp_database::{Draft, in_memory};
 use rp_documents::{Collection, ResourceId};
@@ -30,14 +32,17 @@ impl Directory for SingleTarget {
     }
 }
 
-struct Api {
-    url: String,
+/// The API in front of one API server.
+pub(super) struct Api {
+    /// Below the cluster's id.
+    base: String,
     http: reqwest::Client,
+    pub(super) audit: Audit,
 }
 
 impl Api {
     /// The API in front of that API server.
-    async fn over(openshift: &OpenShift) -> Result<Self> {
+    pub(super) async fn over(openshift: &OpenShift) -> Result<Self> {
         let token = Credential::Token(openshift.plane.admin_token().to_owned().into());
         let target = Target {
             id: ResourceId::parse(ID)?,
@@ -67,6 +72,8 @@ impl Api {
             expires_at: None,
         };
         store.create(Collection::OpenShiftClusters, draft).await?;
+        let options = AuditOptions::new(CheckpointKey::generate()?);
+        let audit = Audit::start(in_memory(Arc::new(SystemClock)), Arc::new(SystemClock), options).await?;
         let offers: Arc<dyn Offers> = StoreOffers::start(store.clone()).await;
         ensure!(offers.role_sets() == Vec::<RoleSet>::new());
         let parts = FrontendParts {
@@ -82,7 +89,7 @@ impl Api {
             commit: "commit".to_owned(),
             development_workers: false,
             gateway: true,
-            edge: Edge::default(),
+            edge: Edge { audit: Some(audit.clone()), ..Edge::default() },
             admin: AdminParts {
                 reach: Some(ClusterConnector {
                     directory: Arc::new(SingleTarget(Arc::new(target.fingerprinted()))),
@@ -93,18 +100,45 @@ impl Api {
             detectors: None,
         };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-        let url = format!("http://{}/admin{ID}/kubernetesobjects", listener.local_addr()?);
+        let base = format!("http://{}/admin{ID}", listener.local_addr()?);
         let app = router(parts);
         tokio::spawn(async move { axum::serve(listener, app).await });
-        Ok(Self { url, http: reqwest::Client::builder().timeout(GENEROUS).build()? })
+        Ok(Self { base, http: reqwest::Client::builder().timeout(GENEROUS).build()?, audit })
     }
 
-    async fn ask(&self, query: &[(&str, &str)]) -> Result<(u16, Value)> {
-        let mut url = reqwest::Url::parse(&self.url)?;
+    pub(super) async fn ask(&self, query: &[(&str, &str)]) -> Result<(u16, Value)> {
+        let (status, text) = self.send(Method::GET, "kubernetesobjects", query, None).await?;
+        Ok((status, serde_json::from_str(&text)?))
+    }
+
+    /// A request below the cluster, read to its end.
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        suffix: &str,
+        query: &[(&str, &str)],
+        body: Option<&Value>,
+    ) -> Result<(u16, String)> {
+        let answer = self.begin(method, suffix, query, body).await?;
+        Ok((answer.status().as_u16(), answer.text().await?))
+    }
+
+    /// A request below the cluster, up to the head of its answer.
+    pub(super) async fn begin(
+        &self,
+        method: Method,
+        suffix: &str,
+        query: &[(&str, &str)],
+        body: Option<&Value>,
+    ) -> Result<reqwest::Response> {
+        let mut url = reqwest::Url::parse(&format!("{}/{suffix}", self.base))?;
         url.query_pairs_mut().extend_pairs(query);
-        let answer = self.http.get(url).send().await?;
-        let status = answer.status().as_u16();
-        Ok((status, serde_json::from_str(&answer.text().await?)?))
+        let request = self.http.request(method, url);
+        let request = match body {
+            Some(body) => request.header("content-type", "application/json").body(body.to_string()),
+            None => request,
+        };
+        Ok(request.send().await?)
     }
 }
 
@@ -176,6 +210,6 @@ async fn a_real_api_server_is_read_by_kind_group_and_plural() -> Result<()> {
     kubectl.with_input(held.to_string().as_bytes(), &["apply", "-f", "-"]).await?.ok()?;
     let (_, told) = api.ask(&[("kind", "ConfigMap"), ("namespace", namespace), ("name", "held")]).await?;
     ensure!(told["data"]["plain"] == "as it is" && !told.to_string().contains("hush-hush"), "{told}");
-    api.http.get(&api.url).send().await.context("it serves on")?;
+    api.ask(&[]).await.context("it serves on")?;
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 mod manifest;
 
+use std::pin::pin;
 use std::time::Duration;
 
 use http::Method;
@@ -25,6 +26,8 @@ const POD_PERIOD: Duration = Duration::from_secs(1);
 const JOB_PERIOD: Duration = Duration::from_secs(2);
 /// Errors in a row after which a job is not asked for any more.
 const ERRORS: u32 = 10;
+/// For lines of the log that are on their way when the job has ended.
+const LAST_LINES: Duration = Duration::from_secs(5);
 /// Time limit of the deletion.
 const CLEANUP: Duration = Duration::from_secs(30);
 
@@ -111,8 +114,22 @@ async fn follow(out: &Output, api: &AdminApi, job: &JobManifest) -> Result<Verdi
         }
     };
     out.line(&format!("Pod {pod} assigned, streaming logs...")).await?;
-    copy_log(out, api, job, &pod).await?;
-    let (line, verdict) = wait_for_end(api, job).await;
+    let mut log = pin!(copy_log(out, api, job, &pod));
+    let mut end = pin!(wait_for_end(api, job));
+    // A log that goes on after the end of its job must not hold the answer.
+    let ended = tokio::select! {
+        copied = &mut log => {
+            copied?;
+            end.await
+        }
+        ended = &mut end => {
+            if let Ok(copied) = tokio::time::timeout(LAST_LINES, log).await {
+                copied?;
+            }
+            ended
+        }
+    };
+    let (line, verdict) = ended;
     out.line(&line).await?;
     Ok(verdict)
 }
