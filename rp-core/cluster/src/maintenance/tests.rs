@@ -21,6 +21,8 @@ async fn ready() -> World {
 }
 
 async fn maintain(world: &World, task: Task) -> Result<(), TaskFailure> {
+    // Each manifest has a position of its own.
+    world.progress.forget_position();
     let registry = rp_metrics::Registry::new();
     let steps = StepMetrics::new(&registry, rp_metrics::Statsd::none());
     let manager = ClusterManager::new(std::sync::Arc::clone(&world.env), steps);
