@@ -90,7 +90,7 @@ pub(super) fn containers(profile: Profile) -> Vec<String> {
                 matches("body[\"severity\"]", "^[EWF]$"),
                 matches("body[\"severity\"]", "^(error|warn|warning|fatal)$"),
             ];
-            parsed.extend(WARNINGS.iter().take(3).map(|pattern| message(&pattern)));
+            parsed.extend(WARNINGS.iter().take(3).map(message));
             let parsed = any(&parsed);
             vec![format!("(IsString(body) and not {plain}) or (IsMap(body) and not {parsed})")]
         }

@@ -95,7 +95,7 @@ fn parsers() -> Vec<Value> {
             "regex": regex,
             "parse_from": "body",
             "parse_to": "body",
-            "severity": { "parse_from": "body.severity", "mapping": severities, "if": "body.severity != nil" },
+            "severity": { "parse_from": "body.severity", "mapping": severities },
             "on_error": "send_quiet",
         })
     };
