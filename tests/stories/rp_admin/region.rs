@@ -277,3 +277,51 @@ async fn an_admin_update_is_asked_for_with_a_task() -> Result<()> {
     ensure!(made == (400, "Admin API does not allow cluster creation.".to_owned()), "{made:?}");
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn machines_and_usage_of_a_cluster_are_reached() -> Result<()> {
+    let tool = Tool::start().await?;
+    let id = tool.cluster().await?;
+    let nodes = tool.get(&format!("/admin{id}/kubernetesobjects?kind=Node")).await?;
+    let name = nodes["items"][0]["metadata"]["name"].as_str().context("no node")?;
+    let act = |action: &str, query: &str| format!("/admin{id}/{action}?vmName={name}{query}");
+    for path in [
+        act("stopvm", ""),
+        act("startvm", ""),
+        act("stopvm", "&deallocateVM=true"),
+        act("redeployvm", ""),
+        act("resize", "&vmSize=standard_d16s_v5"),
+    ] {
+        let told = tool.send(Method::POST, &path, None).await?.ok()?;
+        ensure!(told.text.is_empty(), "{path}: {}", told.text);
+    }
+    let resources = tool.get(&format!("/admin{id}/resources")).await?;
+    ensure!(resources[0]["type"] == "Microsoft.Network/virtualNetworks", "{resources}");
+    let refused = tool.refused(Method::POST, &act("resize", "&vmSize=Standard_A1"), None).await?;
+    ensure!(
+        refused == (400, "The provided vmSize 'Standard_A1' is unsupported for master.".to_owned()),
+        "{refused:?}"
+    );
+    let (status, message) =
+        tool.refused(Method::POST, &format!("/admin{id}/startvm?vmName=nobody-0"), None).await?;
+    ensure!(status == 404 && message.starts_with("The VirtualMachine 'nobody-0'"), "{message}");
+    let skus = tool.get(&format!("/admin{id}/skus")).await?;
+    ensure!(skus.as_array().is_some_and(|all| all.iter().any(|one| one == "Standard_D8s_v5")), "{skus}");
+    let outside = format!(
+        "/admin{id}/deletemanagedresource?managedResourceID=/subscriptions/s/resourceGroups/other/providers/Microsoft.Compute/disks/d"
+    );
+    let (status, message) = tool.refused(Method::POST, &outside, None).await?;
+    ensure!(
+        status == 400 && message.contains("is not within the cluster's managed resource group"),
+        "{message}"
+    );
+
+    // What is used now, as the cluster's metrics API says.
+    let pods = tool.get(&format!("/admin{id}/top/pods")).await?;
+    let first = &pods[0];
+    ensure!(first["namespace"].as_str().is_some_and(|name| name.starts_with("openshift-")), "{pods}");
+    ensure!(first["cpuUsage"].as_str().is_some_and(|cpu| cpu.ends_with('m')), "{first}");
+    let nodes = tool.get(&format!("/admin{id}/top/nodes")).await?;
+    ensure!(nodes[0]["memoryPercentage"].as_f64().is_some_and(|part| part > 0.0), "{nodes}");
+    Ok(())
+}

@@ -14,6 +14,7 @@ mod clusters;
 mod consoles;
 mod control;
 mod diagnoses;
+mod effective_routes;
 mod expression;
 mod facts;
 mod functions;

@@ -8,10 +8,12 @@ use serde_json::{Value, json};
 
 use super::access::{self, Caller};
 use super::consoles;
+use super::effective_routes;
 use super::functions::guid;
 use super::id::{Id, group_of, subscription_of};
 use super::kinds;
 use super::machines::{self, MACHINE, cores};
+use super::network::NIC;
 use super::operations::OperationOutcome;
 use super::response::{ArmResponse, failure};
 use super::routes::{ArmRequest, not_allowed};
@@ -149,6 +151,12 @@ impl World {
                 self.with_retry_after(
                     ArmResponse::empty(StatusCode::ACCEPTED).header("azure-asyncoperation", &link),
                 )
+            }
+            (NIC, "effectiveroutetable") => {
+                let end = OperationOutcome::Done(json!({"value": effective_routes::of(&self.tree, &body)}));
+                let number = self.operations.lock().begin(self.clock.now(), end, None);
+                let link = self.results_url(asked, id, number);
+                self.with_retry_after(ArmResponse::empty(StatusCode::ACCEPTED).header("location", &link))
             }
             (_, "listkeys") => ArmResponse::ok(self.account_keys(id.name())),
             (_, "listaccountsas") => ArmResponse::ok(self.account_sas(id.name(), &asked.body()?)),

@@ -15,7 +15,7 @@ use super::world::World;
 const SUBNET: &str = "microsoft.network/virtualnetworks/subnets";
 const VNET: &str = "microsoft.network/virtualnetworks";
 const NSG: &str = "microsoft.network/networksecuritygroups";
-const NIC: &str = "microsoft.network/networkinterfaces";
+pub(super) const NIC: &str = "microsoft.network/networkinterfaces";
 const LB: &str = "microsoft.network/loadbalancers";
 const PIP: &str = "microsoft.network/publicipaddresses";
 const ENDPOINT: &str = "microsoft.network/privateendpoints";

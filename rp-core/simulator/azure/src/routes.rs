@@ -308,18 +308,23 @@ impl World {
         let end = OperationOutcome::Gone(id.key.clone());
         let number = operations.begin(self.clock.now(), end, Some((&id.key, "Deleting")));
         drop(operations);
-        let version = asked.parameter("api-version").unwrap_or_default();
-        let results = format!(
-            "{}/subscriptions/{}/providers/Microsoft.Resources/locations/global/operationResults/{number}?api-version={version}",
-            self.url,
-            subscription_of(&id.key)
-        );
+        let results = self.results_url(asked, id, number);
         let answer = ArmResponse::empty(StatusCode::ACCEPTED).header("location", &results);
         let answer = match id.kind == GROUP {
             true => answer,
             false => answer.header("azure-asyncoperation", &self.status_url(asked, id, number)),
         };
         Ok(self.with_retry_after(answer))
+    }
+
+    /// Where the result of an operation is read, 202 until there is one.
+    pub(super) fn results_url(&self, asked: &ArmRequest<'_>, id: &Id, number: u64) -> String {
+        let version = asked.parameter("api-version").unwrap_or_default();
+        format!(
+            "{}/subscriptions/{}/providers/Microsoft.Resources/locations/global/operationResults/{number}?api-version={version}",
+            self.url,
+            subscription_of(&id.key)
+        )
     }
 
     pub(super) fn status_url(&self, asked: &ArmRequest<'_>, id: &Id, number: u64) -> String {

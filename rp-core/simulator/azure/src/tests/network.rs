@@ -240,3 +240,13 @@ async fn machines_run_count_and_leave_their_disk() {
     assert_eq!(net.client.ask(Method::DELETE, &path("m", ""), &net.token, None).await.0, 200);
     assert!(control.ids(&net.group).iter().any(|id| id.ends_with("/disks/disk")));
 }
+
+#[tokio::test]
+async fn the_routes_of_a_card_are_computed_in_an_operation() {
+    let net = Net::start().await;
+    net.card("n").await;
+    let (status, _) = net.ask(Method::POST, "networkInterfaces/n/effectiveRouteTable", None).await;
+    assert_eq!(status, 202);
+    let (status, told) = net.ask(Method::POST, "networkInterfaces/none/effectiveRouteTable", None).await;
+    assert_eq!((status, code(&told)), (404, "ResourceNotFound"));
+}
