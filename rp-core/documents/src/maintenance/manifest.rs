@@ -285,7 +285,7 @@ mod tests {
 
     use super::*;
 
-    fn manifest(members: serde_json::Value) -> ManifestDocument {
+    fn manifest(members: &serde_json::Value) -> ManifestDocument {
         serde_json::from_value(json!({
             "id": "m", "clusterResourceID": "/subscriptions/s/c", "maintenanceManifest": members,
         }))
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn only_what_is_not_over_has_a_key() {
-        let mut document = manifest(json!({"state": "Pending"}));
+        let mut document = manifest(&json!({"state": "Pending"}));
         assert_eq!(document.unique_key().as_deref(), Some("open/subscriptions/s/c/m"));
         for state in ManifestState::ALL {
             document.maintenance_manifest.state = state;
@@ -319,7 +319,7 @@ mod tests {
     fn what_is_over_stays_over() {
         for from in ManifestState::ALL {
             for to in ManifestState::ALL {
-                let mut document = manifest(json!({"state": "Pending"}));
+                let mut document = manifest(&json!({"state": "Pending"}));
                 document.maintenance_manifest.state = from;
                 let moved = document.with_state(to, "why", Timestamp::from_seconds(5));
                 assert_eq!(moved.is_some(), from.may_become(to));
@@ -335,14 +335,14 @@ mod tests {
     #[test]
     fn due_is_after_the_second_and_late_is_never_what_runs() {
         let now = Timestamp::from_seconds(100);
-        assert!(manifest(json!({"state": "Pending", "runAfter": 99})).is_due(now));
-        assert!(!manifest(json!({"state": "Pending", "runAfter": 100})).is_due(now));
-        assert!(!manifest(json!({"state": "Pending", "runAfter": 1, "retryAfter": 100})).is_due(now));
-        assert!(!manifest(json!({"state": "Completed", "runAfter": 1})).is_due(now));
-        assert!(manifest(json!({"state": "Pending", "runBefore": 99})).is_late(now));
-        assert!(!manifest(json!({"state": "Pending", "runBefore": 100})).is_late(now));
-        assert!(!manifest(json!({"state": "Pending"})).is_late(now));
-        assert!(!manifest(json!({"state": "InProgress", "runBefore": 1})).is_late(now));
+        assert!(manifest(&json!({"state": "Pending", "runAfter": 99})).is_due(now));
+        assert!(!manifest(&json!({"state": "Pending", "runAfter": 100})).is_due(now));
+        assert!(!manifest(&json!({"state": "Pending", "runAfter": 1, "retryAfter": 100})).is_due(now));
+        assert!(!manifest(&json!({"state": "Completed", "runAfter": 1})).is_due(now));
+        assert!(manifest(&json!({"state": "Pending", "runBefore": 99})).is_late(now));
+        assert!(!manifest(&json!({"state": "Pending", "runBefore": 100})).is_late(now));
+        assert!(!manifest(&json!({"state": "Pending"})).is_late(now));
+        assert!(!manifest(&json!({"state": "InProgress", "runBefore": 1})).is_late(now));
     }
 
     #[test]

@@ -99,7 +99,7 @@ mod tests {
         let right = "/subscriptions/s/resourceGroups/m/providers/Microsoft.Network/networkSecurityGroups/c-abcde-controlplane-nsg";
         assert_eq!(change.group, Some((None, right.to_owned())));
         assert_eq!(change.body["properties"]["natGateway"]["id"], "n");
-        let mut upper = change.body.clone();
+        let mut upper = change.body;
         upper["properties"]["networkSecurityGroup"]["id"] = json!(right.to_uppercase());
         assert_eq!(changed(&upper, &spec(0), &master(), only).unwrap(), None);
         let other = changed(&upper, &spec(1), &master(), only).unwrap().unwrap();

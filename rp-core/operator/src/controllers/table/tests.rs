@@ -26,7 +26,7 @@ fn flags() -> String {
 fn the_documentation_has_every_controller_and_every_flag() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/operations/operator.md");
     let text = std::fs::read_to_string(&file).unwrap();
-    let mut wanted = text.clone();
+    let mut wanted = text;
     for (mark, table) in [("<!-- flags -->", flags()), ("<!-- controllers -->", markdown())] {
         let (before, rest) = wanted.split_once(mark).unwrap();
         let (_, after) = rest.split_once("<!-- end -->").unwrap();
