@@ -4,6 +4,7 @@
 //! `reseal` is here because it needs both store and keyring.
 
 pub mod backend;
+pub mod environment;
 pub mod files;
 pub mod frontend;
 pub mod listener_limits;

@@ -12,7 +12,7 @@ use rp_runtime::{Lifecycle, LogControl, Watch};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use crate::{Services, VERSION, backend, process};
+use crate::{Services, VERSION, environment, process};
 
 /// The services' names in statsd.
 const ACTUATOR: &str = "mimo_actuator";
@@ -39,7 +39,7 @@ pub async fn start(
 ) -> anyhow::Result<MaintenanceRole> {
     rp_runtime::register_process_metrics(&services.registry, "maintenance");
     let readiness = process::start_admin(&services, life, log).await?;
-    let environment = backend::own_environment(&services)?.map(Arc::new);
+    let environment = environment::own_environment(&services)?.map(Arc::new);
     if environment.is_none() {
         tracing::warn!("no tasks are run here: rp.subscription or azure.credential is not set");
     }
@@ -124,7 +124,7 @@ fn parts(services: &Services, environment: Option<Arc<Environment>>) -> anyhow::
         registry: services.registry.clone(),
         actuator,
         scheduler: services.statsd.service(SCHEDULER),
-        domain: backend::domain(&services.settings)?,
+        domain: environment::domain(&services.settings)?,
         version: VERSION.to_owned(),
     })
 }

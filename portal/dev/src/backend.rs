@@ -8,7 +8,8 @@ use rp_azure::{CallPolicy, CallSettings, CloudClients, Polling, Repeat, RetryPol
 use rp_cluster::{Environment, Features, Installation, Installer, Periods, PrivateLinkClients};
 use rp_config::Settings;
 use rp_core::Services;
-use rp_core::backend::{domain, operator, region, run, stored_role_sets};
+use rp_core::backend::run;
+use rp_core::environment::{domain, operator, region, stored_role_sets};
 use rp_database::Typed;
 use rp_documents::subscription::{Subscription, SubscriptionProperties};
 use rp_documents::{SubscriptionDocument, SubscriptionState, Unknown};

@@ -150,7 +150,7 @@ mod tests {
         let first = CheckpointKey::open_or_create(&path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(CheckpointKey::open_or_create(&path).unwrap().id(), first.id());
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o604)).unwrap();
         assert!(matches!(CheckpointKey::open_or_create(&path), Err(AuditError::Key { .. })));
     }
 

@@ -140,7 +140,8 @@ pub(crate) async fn remove_installation(context: &Context) -> Result<(), StepErr
 }
 
 /// After a creation that failed: the bootstrap machine's config holds all keys of the cluster and goes at once, and so does
-/// what the runner keeps ("Do better" 28). What cannot be removed is told; the deletion of the cluster removes it.
+/// what the runner keeps (`contract/cluster.md` "Do better" 28). What cannot be removed is told; the deletion of the
+/// cluster removes it.
 pub(crate) async fn clean_after_failure(context: &Context) {
     let Installation::Assets(installation) = &context.env.installation else { return };
     for (what, done) in [

@@ -119,7 +119,8 @@ fn failure(task: Task, error: StepError) -> TaskFailure {
     }
 }
 
-/// Whether a repetition may succeed. A condition that was not met in time usually is later ("Do better" 6).
+/// Whether a repetition may succeed. A condition that was not met in time usually is later (`contract/mimo.md` "Do
+/// better" 6).
 fn may_pass(error: &StepError) -> bool {
     match error {
         StepError::Azure(error) => {

@@ -1,7 +1,7 @@
 //! The actuator: runs the manifests that are due on the clusters of its buckets (`contract/mimo.md` §4).
 //!
 //! One pass works on one cluster, under the lease of the cluster's document: so nothing of maintenance and no operation
-//! runs there at the same time ("Do better" 3), no matter which process thinks to own the bucket.
+//! runs there at the same time (`contract/mimo.md` "Do better" 3), no matter which process thinks to own the bucket.
 
 mod outcome;
 mod pass;

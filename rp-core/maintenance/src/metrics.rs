@@ -1,5 +1,5 @@
-//! What maintenance counts, for Prometheus ("Do better" 14). The contract's statsd lines are emitted where the same is
-//! counted.
+//! What maintenance counts, for Prometheus (`contract/mimo.md` "Do better" 14). The contract's statsd lines are
+//! emitted where the same is counted.
 
 use rp_documents::maintenance::{ManifestState, Task};
 use rp_metrics::{Counter, Family, Gauge, Histogram, Registry, buckets, labels, metrics};

@@ -120,7 +120,7 @@ impl Scheduler {
         }
     }
 
-    /// Cancels what schedules planned that are disabled or gone ("Do better" 12).
+    /// Cancels what schedules planned that are disabled or gone (`contract/mimo.md` "Do better" 12).
     async fn take_back_orphans(&self, buckets: Buckets, now: Timestamp) -> Result<(), StoreError> {
         let orphans: Vec<_> = {
             let (open, clusters) = (self.caches.open.read(), self.caches.clusters.read());

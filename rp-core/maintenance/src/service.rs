@@ -66,7 +66,8 @@ pub struct MaintenanceService {
     others: JoinSet<()>,
 }
 
-/// Whether the process works, for the readiness check. It does not need to own clusters ("Do better" 15).
+/// Whether the process works, for the readiness check. It does not need to own clusters (`contract/mimo.md` "Do
+/// better" 15).
 #[derive(Debug, Clone)]
 pub struct Ready {
     started: Instant,

@@ -20,7 +20,7 @@ pub(crate) struct Machines {
 }
 
 /// The template of a stored document's control plane and bootstrap, with the parameters `sas`, the address of the
-/// bootstrap's ignition with a signature of its own ("Do better" 28), and `controlPlaneZones`.
+/// bootstrap's ignition with a signature of its own (`contract/cluster.md` "Do better" 28), and `controlPlaneZones`.
 pub(crate) fn machines(cluster: &Document, of: &Machines) -> Value {
     let parameters = Map::from_iter([
         ("sas".to_owned(), json!({ "type": "securestring" })),

@@ -123,7 +123,7 @@ impl ManifestState {
     }
 
     /// Whether a manifest in this state may go to that one. A manifest that runs may be taken again when the lease of
-    /// its actuator has ended ("Do better" 1).
+    /// its actuator has ended (`contract/mimo.md` "Do better" 1).
     pub const fn may_become(self, next: Self) -> bool {
         match self {
             Self::Pending => matches!(next, Self::InProgress | Self::TimedOut | Self::Cancelled),

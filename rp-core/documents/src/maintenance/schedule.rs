@@ -48,7 +48,8 @@ pub struct Schedule {
     /// Over how long the clusters are spread from the window's beginning; a duration such as `24h`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub schedule_across: String,
-    /// How long after its time a manifest may still start; a duration. Empty: one hour ("Do better" 10).
+    /// How long after its time a manifest may still start; a duration. Empty: one hour (`contract/mimo.md` "Do better"
+    /// 10).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub start_within: String,
     /// All must match.

@@ -12,7 +12,7 @@ const MOST_OPEN: usize = 512;
 /// The windows that count at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// Ascending: those that are still open ("Do better" 9), then those to come.
+    /// Ascending: those that are still open (`contract/mimo.md` "Do better" 9), then those to come.
     windows: Vec<Timestamp>,
     across: Duration,
     now: Timestamp,
@@ -77,8 +77,8 @@ fn crc32(bytes: &[u8]) -> u32 {
 }
 
 /// The id of the manifest of a schedule for a cluster's turn: the same for every scheduler and every run, so that what
-/// was decided about a turn stays decided ("Do better" 7). `attempt` counts manifests that the scheduler itself took
-/// back.
+/// was decided about a turn stays decided (`contract/mimo.md` "Do better" 7). `attempt` counts manifests that the
+/// scheduler itself took back.
 pub fn scheduled_id(schedule: &str, cluster: &str, turn: i64, attempt: u32) -> String {
     let text = format!("{schedule}\n{cluster}\n{turn}\n{attempt}");
     let digest = sha256(text.as_bytes()).0;

@@ -120,7 +120,7 @@ fn kind_of(id: &str) -> String {
     parts.step_by(2).fold(provider, |kind, part| format!("{kind}/{part}"))
 }
 
-/// Whether a resource is in that group, by its parsed subscription and group ("Do better" 20).
+/// Whether a resource is in that group, by its parsed subscription and group (`contract/frontend.md` "Do better" 20).
 fn is_in(id: &str, group: &str) -> bool {
     let first = |text: &str| text.split('/').take(5).map(str::to_ascii_lowercase).collect::<Vec<_>>();
     id.split('/').count() > 5 && first(id) == first(group)

@@ -66,9 +66,9 @@ async fn set_unschedulable(api: &AdminApi, node: &str, wanted: bool) -> Result<b
     Ok(before)
 }
 
-/// Moves the pods of a node away. By default through evictions, which honour the budgets of disruption ("Do better" 29);
-/// `force=true` deletes the pods, as the contract has it. Pods of daemon sets and mirror pods stay; data in `emptyDir`
-/// is lost; pods without a controller are removed, too.
+/// Moves the pods of a node away. By default through evictions, which honour the budgets of disruption
+/// (`contract/frontend.md` "Do better" 29); `force=true` deletes the pods, as the contract has it. Pods of daemon sets
+/// and mirror pods stay; data in `emptyDir` is lost; pods without a controller are removed, too.
 ///
 /// A call that ended early leaves the node cordoned and may be made again: it goes on with the pods that are left.
 pub(super) async fn drain(of: ActionContext<'_>) -> Result<HttpResponse, Fault> {

@@ -1,8 +1,8 @@
 //! Answers that are written while the work lasts (`contract/frontend.md` §11.1 exec, §11.4, §11.7).
 //!
-//! Each piece reaches the client at once ("Do better" 23). How the work ended stands in the trailer `Aro-Result` of HTTP
-//! ("Do better" 24): the text is the contract's, and clients that do not read trailers notice nothing. A client that goes
-//! away, or stops reading, ends the work.
+//! Each piece reaches the client at once (`contract/frontend.md` "Do better" 23). How the work ended stands in the
+//! trailer `Aro-Result` of HTTP (`contract/frontend.md` "Do better" 24): the text is the contract's, and clients that
+//! do not read trailers notice nothing. A client that goes away, or stops reading, ends the work.
 
 use std::convert::Infallible;
 use std::future::Future;

@@ -88,7 +88,7 @@ fn percent(part: i64, whole: i64) -> f64 {
     if whole <= 0 { 0.0 } else { (part as f64 / whole as f64 * 10_000.0).round() / 100.0 }
 }
 
-/// Pods of the platform, of all its namespaces or of the one in `namespace` ("Do better" 27).
+/// Pods of the platform, of all its namespaces or of the one in `namespace` (`contract/frontend.md` "Do better" 27).
 pub(super) async fn pods(of: ActionContext<'_>) -> Result<HttpResponse, Fault> {
     of.cluster().await.map_err(not_found)?;
     let namespace = of.text("namespace");
@@ -153,7 +153,7 @@ fn text(object: &Value, name: &str) -> String {
 
 /// By memory, most first; `None`: there is nothing to show.
 fn rank_pods(used: &[Value], placed: &[Value], nodes: &HashMap<String, Usage>) -> Option<Vec<TopPod>> {
-    // By namespace and name: pods of two namespaces may have the same name ("Do better" 27).
+    // By namespace and name: pods of two namespaces may have the same name (`contract/frontend.md` "Do better" 27).
     let places: HashMap<(String, String), &str> = placed
         .iter()
         .filter_map(|pod| {

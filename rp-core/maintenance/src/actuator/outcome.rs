@@ -34,7 +34,7 @@ pub(super) struct Retries {
 }
 
 impl Retries {
-    /// The wait after that many starts: it doubles ("Do better" 4).
+    /// The wait after that many starts: it doubles (`contract/mimo.md` "Do better" 4).
     fn wait(self, dequeues: u32) -> Duration {
         let doublings = dequeues.saturating_sub(1).min(20);
         self.first.saturating_mul(1 << doublings).min(self.most)

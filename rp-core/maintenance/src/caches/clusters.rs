@@ -12,7 +12,8 @@ use rp_documents::{ClusterDocument, ProvisioningState};
 #[derive(Debug, Clone)]
 pub(crate) struct Cluster {
     pub(crate) bucket: u8,
-    /// The state of the subscription is left out: it is looked up when it is asked for ("Do better" 8).
+    /// The state of the subscription is left out: it is looked up when it is asked for (`contract/mimo.md` "Do better"
+    /// 8).
     pub(crate) facts: Arc<ClusterFacts>,
     /// Its creation or deletion runs or failed: no manifests are made for it (`contract/mimo.md` §6).
     pub(crate) dropped: bool,

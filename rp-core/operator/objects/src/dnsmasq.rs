@@ -8,8 +8,9 @@ use serde_json::Value;
 
 use crate::{Change, Plan, node_names};
 
-/// What is to be done for a pool. `restart`: the flag `aro.restartdnsmasq.enabled`. `may_restart_nodes`: the gate of §7; a
-/// pool without its MachineConfig gets it at once, a change of one waits for the gate. The owner is the pool.
+/// What is to be done for a pool. `restart`: the flag `aro.restartdnsmasq.enabled`. `may_restart_nodes`: the gate of
+/// `contract/operator.md` §7; a pool without its MachineConfig gets it at once, a change of one waits for the gate.
+/// The owner is the pool.
 pub fn plan(pool: &str, names: &NodeNames, restart: bool, may_restart_nodes: bool) -> Plan {
     let object = object(pool, names, restart);
     let change = if may_restart_nodes { Change::Apply(object) } else { Change::Create(object) };

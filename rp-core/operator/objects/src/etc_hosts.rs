@@ -10,7 +10,8 @@ use crate::{ObjectRef, Plan, node_names};
 
 const API: &str = "machineconfiguration.openshift.io/v1";
 
-/// What is to be done for a pool once the gate of §7 is open; before, nothing is even created. The owner is the pool.
+/// What is to be done for a pool once the gate of `contract/operator.md` §7 is open; before, nothing is even created.
+/// The owner is the pool.
 pub fn plan(pool: &str, names: &NodeNames) -> Plan {
     Plan::apply([object(pool, names)])
 }

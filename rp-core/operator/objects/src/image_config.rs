@@ -1,5 +1,5 @@
-//! Registries that a cluster must be able to use (`contract/operator.md` §8.15): they are on the allow list where there is
-//! one, and never on the block list. All other entries stay as they are.
+//! Registries that a cluster must be able to use (`contract/operator.md` §8.15): they are on the allow list where
+//! there is one, and never on the block list. All other entries stay as they are.
 
 use rp_node_config::names::DomainName;
 use rp_operator_api::ClusterSpec;
@@ -25,7 +25,8 @@ pub fn required(spec: &ClusterSpec) -> Option<[String; 2]> {
     Some([registry.to_string(), data])
 }
 
-/// What is to be done with the Image `cluster`, as it was read. Nothing where the lists are right already ("Do better" 11).
+/// What is to be done with the Image `cluster`, as it was read. Nothing where the lists are right already
+/// (`contract/operator.md` "Do better" 11).
 ///
 /// # Errors
 /// [`ImageConfigError`].

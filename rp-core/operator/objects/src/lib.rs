@@ -1,12 +1,12 @@
-//! The objects that the operator keeps in a cluster, and the decisions behind them (`contract/operator.md` §8). Pure: values
-//! in, values out.
+//! The objects that the operator keeps in a cluster, and the decisions behind them (`contract/operator.md` §8). Pure:
+//! values in, values out.
 //!
 //! Entry rule: what one controller wants of the cluster, as a function of what it has read. The controllers themselves
 //! (watches, requests, conditions) are in `rp-operator`.
 //!
-//! An object that is applied states only the members that the operator owns ("Do better" 3): it goes to the API server by
-//! server-side apply. Lists that belong to customers too are changed by a merge patch that names the version it was
-//! decided on.
+//! An object that is applied states only the members that the operator owns (`contract/operator.md` "Do better" 3): it
+//! goes to the API server by server-side apply. Lists that belong to customers too are changed by a merge patch that
+//! names the version it was decided on.
 
 pub mod dnsmasq;
 pub mod etc_hosts;

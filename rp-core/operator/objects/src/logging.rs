@@ -1,4 +1,5 @@
-//! Shipping of the logs of nodes and containers by an OpenTelemetry collector on every node (`contract/operator.md` §8.13).
+//! Shipping of the logs of nodes and containers by an OpenTelemetry collector on every node (`contract/operator.md`
+//! §8.13).
 
 mod collector;
 mod expressions;
@@ -142,7 +143,7 @@ fn leftovers() -> [ObjectRef; 5] {
         core("ConfigMap", "fluent-config"),
         core("Secret", "certificates"),
         core("ConfigMap", "gateway-ca"),
-        // One for both roles: a change for one restarted the other ("Do better" 27).
+        // One for both roles: a change for one restarted the other (`contract/operator.md` "Do better" 27).
         core("ConfigMap", "otel-config"),
     ]
 }

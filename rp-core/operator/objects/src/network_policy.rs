@@ -8,7 +8,8 @@ const API: &str = "policy.networking.k8s.io/v1alpha1";
 const KIND: &str = "AdminNetworkPolicy";
 const NAME: &str = "aro-cco-deny-pprof";
 
-/// What is to be done. Versions before 4.17 do not have the kind. The flag off removes the policy ("Do better" 8).
+/// What is to be done. Versions before 4.17 do not have the kind. The flag off removes the policy
+/// (`contract/operator.md` "Do better" 8).
 pub fn plan(enabled: bool, version: Version) -> Plan {
     if !version.is_at_least(4, 17) {
         return Plan::nothing();

@@ -11,7 +11,7 @@ use crate::kinds::{CONSOLE_NOTIFICATION, ObjectName};
 pub(super) const NAME: &str = "openshift-aro-sre";
 
 pub(super) async fn reconcile(run: &Run<'_>) -> Reconciled {
-    // Off removes the message ("Do better" 8).
+    // Off removes the message (`contract/operator.md` "Do better" 8).
     match notification(run.cluster)?.filter(|_| run.enabled) {
         Some(notification) => drop(ensure(run.api(), &notification, None).await?),
         None => drop(run.api().delete(ObjectName::of_cluster(&CONSOLE_NOTIFICATION, NAME)).await?),

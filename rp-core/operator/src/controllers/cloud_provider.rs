@@ -15,7 +15,7 @@ pub(super) async fn reconcile(run: &Run<'_>) -> Reconciled {
     Ok(Outcome::done())
 }
 
-/// Only the one member is changed; members that are not known stay ("Do better" 12).
+/// Only the one member is changed; members that are not known stay (`contract/operator.md` "Do better" 12).
 fn change(map: Option<&Value>) -> Result<Option<Value>, ReconcileError> {
     let missing = "field config in ConfigMap openshift-config/cloud-provider-config is missing";
     let config = map.and_then(|map| map.pointer("/data/config")?.as_str());

@@ -13,7 +13,7 @@ use crate::controller::{Outcome, ReconcileError, Reconciled, Run};
 use crate::kinds::{ObjectName, PREVIEW_FEATURE};
 
 pub(super) async fn reconcile(run: &Run<'_>) -> Reconciled {
-    // Without the object there is no feature ("Do better" 17).
+    // Without the object there is no feature (`contract/operator.md` "Do better" 17).
     let Some(object) = run.api().get(ObjectName::of_cluster(&PREVIEW_FEATURE, SINGLETON)).await? else {
         return Ok(Outcome::done());
     };
@@ -35,7 +35,7 @@ async fn keep(run: &Run<'_>, logs: &NsgFlowLogs) -> Result<(), ReconcileError> {
         let group = present
             .as_ref()
             .and_then(|present| present.pointer("/properties/networkSecurityGroup/id")?.as_str());
-        // A subnet without a group has no flow log ("Do better" 19).
+        // A subnet without a group has no flow log (`contract/operator.md` "Do better" 19).
         groups.extend(
             group
                 .filter(|group| !groups.iter().any(|known| known.eq_ignore_ascii_case(group)))

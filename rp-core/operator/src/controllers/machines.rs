@@ -16,7 +16,7 @@ const MASTERS: usize = 3;
 const LEAST_DISK: i64 = 128;
 
 pub(super) async fn reconcile(run: &Run<'_>) -> Reconciled {
-    // Off: what was checked last says nothing any more ("Do better" 8).
+    // Off: what was checked last says nothing any more (`contract/operator.md` "Do better" 8).
     if !run.enabled {
         return Ok(Outcome::unknown(Check::MachineValid));
     }

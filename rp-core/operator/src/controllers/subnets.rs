@@ -1,5 +1,5 @@
-//! The subnets of the cluster (`contract/operator.md` §7 "Cluster subnets list", §8.29): their network security groups and
-//! service endpoints.
+//! The subnets of the cluster (`contract/operator.md` §7 "Cluster subnets list", §8.29): their network security groups
+//! and service endpoints.
 
 mod change;
 mod list;
@@ -68,7 +68,7 @@ async fn keep(run: &Run<'_>, azure: &Client, subnet: &SubnetOf, wanted: Wanted) 
                 old.as_deref().unwrap_or("nil")
             );
         }
-        // Only if nobody changed the subnet meanwhile ("Do better" 20).
+        // Only if nobody changed the subnet meanwhile (`contract/operator.md` "Do better" 20).
         let etag = present.get("etag").and_then(Value::as_str);
         let put = match etag {
             Some(etag) => {

@@ -13,7 +13,8 @@ use crate::plan::carry_out;
 
 /// Its configuration.
 pub(super) const CONFIGURATION: &str = "managed-upgrade-operator-config";
-/// How often its deployment is read while it starts. The queue is not held meanwhile ("Do better" 29).
+/// How often its deployment is read while it starts. The queue is not held meanwhile (`contract/operator.md` "Do
+/// better" 29).
 const STARTING: Duration = Duration::from_secs(30);
 
 pub(super) async fn reconcile(run: &Run<'_>) -> Reconciled {

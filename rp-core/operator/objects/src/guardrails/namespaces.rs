@@ -62,7 +62,8 @@ const ACTING: [&str; 6] = [
     "openshift-kube-storage-version-migrator-operator",
 ];
 
-/// Whether policies let a service account of this namespace pass: only those of the platform ("Do better" 28).
+/// Whether policies let a service account of this namespace pass: only those of the platform (`contract/operator.md`
+/// "Do better" 28).
 pub fn is_exempt_account(namespace: &str) -> bool {
     exempt().any(|exempt| exempt == namespace)
 }

@@ -110,10 +110,12 @@ pub(super) const EXCLUDED: [&str; 10] = [
     "pipelines",
     "nfd",
 ];
-/// Reviews and leases: exact names, so that none is missed and no other is dropped ("Do better" 26).
+/// Reviews and leases: exact names, so that none is missed and no other is dropped (`contract/operator.md` "Do better"
+/// 26).
 const UNAUDITED: &str = "^(tokenreviews|selfsubjectaccessreviews|selfsubjectrulesreviews|subjectaccessreviews|localsubjectaccessreviews|resourceaccessreviews|localresourceaccessreviews|leases)$";
 const UNAUDITED_PATH: &str = "/(tokenreviews|selfsubjectaccessreviews|selfsubjectrulesreviews|subjectaccessreviews|localsubjectaccessreviews|resourceaccessreviews|localresourceaccessreviews|leases)([/?]|$)";
-/// Groups of objects of the cluster that decide who may do what: writes of them are kept ("Do better" 26).
+/// Groups of objects of the cluster that decide who may do what: writes of them are kept (`contract/operator.md` "Do
+/// better" 26).
 const SECURITY_GROUPS: &str = r"^(rbac\.authorization\.k8s\.io|authorization\.openshift\.io|admissionregistration\.k8s\.io|certificates\.k8s\.io|apiregistration\.k8s\.io|apiextensions\.k8s\.io|security\.openshift\.io|oauth\.openshift\.io|user\.openshift\.io|config\.openshift\.io|machineconfiguration\.openshift\.io)$";
 
 /// Audit entries that are dropped: each condition alone.

@@ -216,7 +216,7 @@ pub(super) const SRE: &[Rule] = &[
 /// Its paths that are no resources.
 pub(super) const SRE_PATHS: &[&str] = &["*"];
 
-/// `system:aro-diagnostics`. Persistent volumes are in the core group ("Do better" 32).
+/// `system:aro-diagnostics`. Persistent volumes are in the core group (`contract/operator.md` "Do better" 32).
 pub(super) const DIAGNOSTICS: &[Rule] = &[
     read(
         "",

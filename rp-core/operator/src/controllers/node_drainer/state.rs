@@ -6,7 +6,7 @@ use serde_json::Value;
 /// When the drain of a node was seen first, RFC 3339.
 pub(super) const DRAIN_START: &str = "aro.openshift.io/drainStartTime";
 
-/// Both labels mark the control plane ("Do better" 30).
+/// Both labels mark the control plane (`contract/operator.md` "Do better" 30).
 const CONTROL_PLANE: [&str; 2] = ["node-role.kubernetes.io/master", "node-role.kubernetes.io/control-plane"];
 
 /// The drain of a node.

@@ -56,7 +56,8 @@ fn right_group(spec: &ClusterSpec, master: bool) -> Result<String, String> {
     Ok(format!("{group}/providers/Microsoft.Network/networkSecurityGroups/{infra}{suffix}"))
 }
 
-/// Whether one was missing. One that is there is not added again, whatever its state ("Do better" 19).
+/// Whether one was missing. One that is there is not added again, whatever its state (`contract/operator.md` "Do
+/// better" 19).
 fn add_endpoints(body: &mut Value) -> bool {
     let present = body.pointer("/properties/serviceEndpoints").and_then(Value::as_array).cloned();
     let mut all = present.unwrap_or_default();
