@@ -37,7 +37,7 @@ pub(crate) struct Holder {
 
 /// A held document.
 #[derive(Debug)]
-pub(crate) struct Held<D> {
+pub(crate) struct LeasedDocument<D> {
     documents: Typed<D>,
     holder: Holder,
     token: u64,
@@ -48,7 +48,7 @@ pub(crate) struct Held<D> {
     lost: CancellationToken,
 }
 
-impl<D: Leased> Held<D> {
+impl<D: Leased> LeasedDocument<D> {
     /// Takes a document as it was read: one write by version, so that one of many wins. `change` may write more into it.
     /// `None`: it was changed or removed meanwhile.
     ///

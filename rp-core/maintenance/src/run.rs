@@ -8,7 +8,7 @@ use rp_base::text::clean;
 use rp_documents::cluster::Worker;
 use rp_documents::{ClusterDocument, Leased as _, ManifestDocument, OpenShiftCluster};
 
-use crate::lease::{Held, LeaseError};
+use crate::lease::{LeaseError, LeasedDocument};
 use crate::task::TaskError;
 
 /// Characters of a result that people are shown.
@@ -19,21 +19,24 @@ const MOST_LINES: usize = 20;
 /// One run of one manifest.
 #[derive(Debug)]
 pub struct Run {
-    cluster: Arc<Held<ClusterDocument>>,
-    manifest: Held<ManifestDocument>,
+    cluster: Arc<LeasedDocument<ClusterDocument>>,
+    manifest: LeasedDocument<ManifestDocument>,
     lines: Mutex<Vec<String>>,
 }
 
 impl Run {
-    pub(crate) fn new(cluster: Arc<Held<ClusterDocument>>, manifest: Held<ManifestDocument>) -> Self {
+    pub(crate) fn new(
+        cluster: Arc<LeasedDocument<ClusterDocument>>,
+        manifest: LeasedDocument<ManifestDocument>,
+    ) -> Self {
         Self { cluster, manifest, lines: Mutex::default() }
     }
 
-    pub(crate) const fn manifest(&self) -> &Held<ManifestDocument> {
+    pub(crate) const fn manifest(&self) -> &LeasedDocument<ManifestDocument> {
         &self.manifest
     }
 
-    pub(crate) const fn held_cluster(&self) -> &Arc<Held<ClusterDocument>> {
+    pub(crate) const fn held_cluster(&self) -> &Arc<LeasedDocument<ClusterDocument>> {
         &self.cluster
     }
 

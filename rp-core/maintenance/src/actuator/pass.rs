@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Shared;
 use super::outcome::{Outcome, Retries};
-use crate::lease::{Held, LeaseError};
+use crate::lease::{LeaseError, LeasedDocument};
 use crate::run::Run;
 use crate::task::{TaskError, TaskJob};
 
@@ -49,7 +49,7 @@ pub(super) async fn maintain(shared: &Arc<Shared>, cluster: &str) -> Result<(), 
     match (obstacle, subscription) {
         (Some(Obstacle::Reason(reason)), _) => explain(shared, due, &reason).await,
         (None, Some(subscription)) => {
-            let claimed = Held::claim(&shared.clusters, document, &shared.holder, |_| {}).await?;
+            let claimed = LeasedDocument::claim(&shared.clusters, document, &shared.holder, |_| {}).await?;
             let Some(held) = claimed.map(Arc::new) else { return Ok(()) };
             let ended = run_all(shared, &held, &subscription.value, due).await;
             release(&held).await;
@@ -157,7 +157,7 @@ fn obstacle(document: &ClusterDocument, now: Timestamp) -> Option<Obstacle> {
 
 async fn run_all(
     shared: &Arc<Shared>,
-    held: &Arc<Held<ClusterDocument>>,
+    held: &Arc<LeasedDocument<ClusterDocument>>,
     subscription: &SubscriptionDocument,
     due: Vec<Versioned<ManifestDocument>>,
 ) -> Result<(), StoreError> {
@@ -183,7 +183,7 @@ fn is_wanted(document: &ClusterDocument) -> bool {
 }
 
 /// Gives the cluster's lease back.
-async fn release(held: &Held<ClusterDocument>) {
+async fn release(held: &LeasedDocument<ClusterDocument>) {
     match held.end(Some).await {
         Ok(_) | Err(LeaseError::Lost) => {}
         Err(error @ LeaseError::Store(_)) => {
@@ -196,8 +196,8 @@ async fn claim(
     shared: &Shared,
     found: Versioned<ManifestDocument>,
     now: Timestamp,
-) -> Result<Option<Held<ManifestDocument>>, StoreError> {
-    Held::claim(&shared.manifests, found, &shared.holder, |document| {
+) -> Result<Option<LeasedDocument<ManifestDocument>>, StoreError> {
+    LeasedDocument::claim(&shared.manifests, found, &shared.holder, |document| {
         document.dequeues = document.dequeues.saturating_add(1);
         let manifest = &mut document.maintenance_manifest;
         manifest.state = ManifestState::InProgress;
@@ -212,7 +212,7 @@ async fn claim(
 
 async fn run_manifest(
     shared: &Arc<Shared>,
-    held: &Arc<Held<ClusterDocument>>,
+    held: &Arc<LeasedDocument<ClusterDocument>>,
     subscription: &SubscriptionDocument,
     found: Versioned<ManifestDocument>,
     now: Timestamp,

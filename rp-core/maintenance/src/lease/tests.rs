@@ -27,9 +27,9 @@ impl World {
         self.manifests.get("m").await.unwrap().unwrap()
     }
 
-    async fn claim(&self, owner: &str) -> Option<Held<ManifestDocument>> {
+    async fn claim(&self, owner: &str) -> Option<LeasedDocument<ManifestDocument>> {
         let holder = Holder { owner: owner.into(), lease: LEASE };
-        Held::claim(&self.manifests, self.found().await, &holder, |document| {
+        LeasedDocument::claim(&self.manifests, self.found().await, &holder, |document| {
             document.maintenance_manifest.state = ManifestState::InProgress;
         })
         .await
@@ -42,8 +42,8 @@ async fn of_two_takers_one_wins() {
     let world = World::new().await;
     let found = world.found().await;
     let holder = |owner: &str| Holder { owner: owner.into(), lease: LEASE };
-    let first = Held::claim(&world.manifests, found.clone(), &holder("a"), |_| {}).await.unwrap();
-    let second = Held::claim(&world.manifests, found, &holder("b"), |_| {}).await.unwrap();
+    let first = LeasedDocument::claim(&world.manifests, found.clone(), &holder("a"), |_| {}).await.unwrap();
+    let second = LeasedDocument::claim(&world.manifests, found, &holder("b"), |_| {}).await.unwrap();
     assert!(first.is_some() && second.is_none());
     assert_eq!(world.found().await.value.lease_owner, "a");
 }
