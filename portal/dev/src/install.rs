@@ -3,6 +3,7 @@
 //! How it goes is said by a tag of the cluster, `simulated-install`: `fails-at:OPERATOR` stops at an operator, `no-api`
 //! never answers.
 
+mod earlier;
 mod graph;
 
 use std::collections::BTreeMap;
@@ -60,12 +61,13 @@ impl Begun {
         json!({ "at": self.at.millis(), "graph": graph })
     }
 
-    /// `None`: an earlier release wrote it, which kept no graph.
-    fn read(value: &Value) -> Option<Self> {
-        let at = Timestamp::from_millis(value["at"].as_i64()?);
-        let graph = InstallerState::parse(value["graph"].to_string().as_bytes()).ok()?;
-        graph.root().ok()?;
-        Some(Self { at, graph })
+    /// # Errors
+    /// There is no graph, or its authorities cannot be read.
+    fn read(value: &Value) -> anyhow::Result<Self> {
+        let at = Timestamp::from_millis(value["at"].as_i64().context("it has no time")?);
+        let graph = InstallerState::parse(value["graph"].to_string().as_bytes())?;
+        graph.root()?;
+        Ok(Self { at, graph })
     }
 }
 
@@ -86,26 +88,26 @@ impl RegionInstaller {
             BTreeMap::new()
         };
         let clock = SharedClock::clone(&services.clock);
+        let random = SharedRandom::clone(&services.random);
         let mut begun = BTreeMap::new();
         for (key, value) in kept {
             let Some(document) = stored(services, &key).await? else { continue };
-            match Begun::read(&value) {
-                Some(one) => {
-                    let plan = plan(&document, &one, takes, &domain);
-                    begun.insert(key.clone(), one);
-                    match plan.and_then(|plan| Ok(installs.begin(plan)?)) {
-                        Ok(()) => machines(&azure, &installs, &document),
-                        Err(error) => {
-                            tracing::error!(resource_id = %key, error = %chain(&*error), "a simulated cluster cannot be brought back");
-                        }
-                    }
-                }
-                None => {
-                    tracing::error!(resource_id = %key, "a simulated cluster of an earlier release cannot be brought back");
+            let read = match value.as_i64() {
+                None => Begun::read(&value),
+                Some(at) => earlier::read(services, &document, &domain, &random, Timestamp::from_millis(at)),
+            };
+            let back = read.and_then(|one| {
+                let plan = plan(&document, &one, takes, &domain)?;
+                begun.insert(key.clone(), one);
+                Ok(installs.begin(plan)?)
+            });
+            match back {
+                Ok(()) => machines(&azure, &installs, &document),
+                Err(error) => {
+                    tracing::error!(resource_id = %key, error = %chain(&*error), "a simulated cluster cannot be brought back");
                 }
             }
         }
-        let random = SharedRandom::clone(&services.random);
         Ok(Self { installs, clock, takes, domain, azure, file, begun: Mutex::new(begun), random })
     }
 

@@ -17,13 +17,23 @@ const TEN_YEARS: Duration = Duration::from_hours(24 * 3650);
 
 /// The state of a new cluster.
 pub(super) fn new(domain: &str, random: &dyn Random, now: Timestamp) -> anyhow::Result<InstallerState> {
-    let (root, signer) = (authority("root-ca", now)?, authority("admin-kubeconfig-signer", now)?);
+    of(domain, &authority("root-ca", now)?, &authority("admin-kubeconfig-signer", now)?, random, now)
+}
+
+/// The state of a cluster that has these authorities.
+pub(super) fn of(
+    domain: &str,
+    root: &KeyedCertificate,
+    signer: &KeyedCertificate,
+    random: &dyn Random,
+    now: Timestamp,
+) -> anyhow::Result<InstallerState> {
     let admin = Client { user: "system:admin", organisation: Some("system:masters"), validity: TEN_YEARS };
-    let admin = Authority::read("the signer of clients", &signer)?.client(admin, random, now)?;
+    let admin = Authority::read("the signer of clients", signer)?.client(admin, random, now)?;
     let state = json!({
-        "*tls.RootCA": pair(&root),
-        "*tls.AdminKubeConfigSignerCertKey": pair(&signer),
-        "*kubeconfig.AdminInternalClient": { "Config": kubeconfig(domain, &root, &admin) },
+        "*tls.RootCA": pair(root),
+        "*tls.AdminKubeConfigSignerCertKey": pair(signer),
+        "*kubeconfig.AdminInternalClient": { "Config": kubeconfig(domain, root, &admin) },
         "*password.KubeadminPassword": { "Password": password(random) },
         "*installconfig.InstallConfig": { "config": { "networking": { "networkType": "OVNKubernetes" } } },
     });
