@@ -124,9 +124,9 @@ async fn check_exec_recordings(world: &Recorded) -> Result<()> {
         );
         ensure!(events_of_code(&events, "x") == "7", "{way}: {events:?}");
     }
-    // A terminal says its size.
-    let output =
-        kubectl.on_terminal(&["exec", "-it", "web", "--", "sh", "-c", "echo on a terminal; exit 5"]).await?;
+    // A terminal says its size, after the command began.
+    let script = r#"until [ "$(stty size)" = "30 100" ]; do :; done; echo on a terminal; exit 5"#;
+    let output = kubectl.on_terminal(&["exec", "-it", "web", "--", "sh", "-c", script]).await?;
     ensure!(output.status == 5, "{output:?}");
     let found = newest(&person, "the terminal's recording", |found| found["outcome"] == "exit 5").await?;
     ensure!(found["interactive"] == true, "{found}");

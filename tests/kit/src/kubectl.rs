@@ -138,7 +138,8 @@ impl Kubectl {
         finish(self.command(&self.program, args), Some(input), args).await
     }
 
-    /// Runs it on a terminal of its own (by `script`); standard output has what the terminal showed.
+    /// Runs it on a terminal of its own (by `script`) of 30 rows and 100 columns; standard output has what the terminal
+    /// showed.
     ///
     /// # Errors
     /// As [`Self::run`].
@@ -147,7 +148,8 @@ impl Kubectl {
             .chain(args.iter().map(|&arg| arg.to_owned()))
             .map(|word| format!("'{}'", word.replace('\'', r"'\''")))
             .collect();
-        let script = self.command(Path::new("script"), &["-qec", &quoted.join(" "), "/dev/null"]);
+        let line = format!("stty rows 30 cols 100 && exec {}", quoted.join(" "));
+        let script = self.command(Path::new("script"), &["-qec", &line, "/dev/null"]);
         finish(script, None, args).await
     }
 

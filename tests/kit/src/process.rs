@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use parking_lot::Mutex;
@@ -136,6 +136,17 @@ impl Process {
     /// It is gone.
     pub fn signal(&self, signal: &str) -> Result<()> {
         signal_to(signal, &self.group.to_string())
+    }
+
+    /// Asks it to end (`SIGTERM`), and ends it at once after `limit`. Blocks: for `drop`.
+    pub fn stop(&self, limit: Duration) {
+        const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+        let _ = self.signal("TERM");
+        let deadline = Instant::now() + limit;
+        while Instant::now() < deadline && matches!(self.exited(), Ok(None)) {
+            std::thread::sleep(BETWEEN_LOOKS);
+        }
+        let _ = self.kill();
     }
 
     /// Ends it and all of its group at once (`SIGKILL`), and waits until it is gone.

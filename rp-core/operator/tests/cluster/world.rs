@@ -238,6 +238,13 @@ impl Operator {
     }
 }
 
+impl Drop for Operator {
+    /// It gives its lease back, for which the next operator would have to wait.
+    fn drop(&mut self) {
+        self.process.stop(Duration::from_secs(5));
+    }
+}
+
 /// A `Cluster` that the service would write, but with these URLs to reach.
 pub(crate) fn spec(urls: &[String]) -> Value {
     json!({
