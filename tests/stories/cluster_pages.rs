@@ -5,8 +5,10 @@ mod objects;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
-use tests_kit::{Aro, AroOptions, ControlPlane, GENEROUS, Kubectl, Session, browser, part, shown, until};
-use tokio::sync::{Mutex, OnceCell};
+use tests_kit::{
+    Aro, AroOptions, ControlPlane, GENEROUS, InUse, Kubectl, Session, Shared, browser, part, shown, until,
+};
+use tokio::sync::Mutex;
 
 /// The time for kinds to be served.
 const SERVED: std::time::Duration = std::time::Duration::from_secs(180);
@@ -22,9 +24,9 @@ struct World {
 }
 
 impl World {
-    async fn get() -> Result<&'static Self> {
-        static WORLD: OnceCell<World> = OnceCell::const_new();
-        WORLD.get_or_try_init(Self::start).await
+    async fn get() -> Result<InUse<Self>> {
+        static WORLD: Shared<World> = Shared::new();
+        WORLD.get(Self::start).await
     }
 
     async fn start() -> Result<Self> {

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use reqwest::Method;
 use serde_json::{Value, json};
-use tests_kit::{Aro, AroOptions, ControlPlane, GENEROUS, Running, Session, until};
-use tokio::sync::{Mutex, OnceCell};
+use tests_kit::{Aro, AroOptions, ControlPlane, GENEROUS, InUse, Running, Session, Shared, until};
+use tokio::sync::Mutex;
 
 /// The promise is a second (`contract/rules.md` §3.7; `revoke.rs` holds it): kubectl's own end, beside other
 /// tests, gets more.
@@ -20,9 +20,9 @@ struct World {
 }
 
 impl World {
-    async fn get() -> Result<&'static Self> {
-        static WORLD: OnceCell<World> = OnceCell::const_new();
-        WORLD.get_or_try_init(Self::start).await
+    async fn get() -> Result<InUse<Self>> {
+        static WORLD: Shared<World> = Shared::new();
+        WORLD.get(Self::start).await
     }
 
     async fn start() -> Result<Self> {

@@ -7,8 +7,10 @@ use anyhow::{Context as _, Result, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use tests_kit::{Aro, AroOptions, Authority, Folder, GENEROUS, Process, browser, free_port, part, until};
-use tokio::sync::{Mutex, OnceCell};
+use tests_kit::{
+    Aro, AroOptions, Authority, Folder, GENEROUS, InUse, Process, Shared, browser, free_port, part, until,
+};
+use tokio::sync::Mutex;
 
 /// A metric of which every Prometheus has four series from its start.
 const METRIC: &str = "prometheus_engine_query_duration_seconds_count";
@@ -28,9 +30,9 @@ struct World {
 }
 
 impl World {
-    async fn get() -> Result<&'static Self> {
-        static WORLD: OnceCell<World> = OnceCell::const_new();
-        WORLD.get_or_try_init(Self::start).await
+    async fn get() -> Result<InUse<Self>> {
+        static WORLD: Shared<World> = Shared::new();
+        WORLD.get(Self::start).await
     }
 
     async fn start() -> Result<Self> {

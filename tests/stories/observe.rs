@@ -3,8 +3,7 @@
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
-use tests_kit::{Aro, AroOptions, Events, GENEROUS, OpenShift, Session, until};
-use tokio::sync::OnceCell;
+use tests_kit::{Aro, AroOptions, Events, GENEROUS, InUse, OpenShift, Session, Shared, until};
 
 const OPERATORS: &str = "/apis/config.openshift.io/v1/clusteroperators";
 
@@ -17,9 +16,9 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) async fn get() -> Result<&'static Self> {
-        static WORLD: OnceCell<World> = OnceCell::const_new();
-        WORLD.get_or_try_init(Self::start).await
+    pub(crate) async fn get() -> Result<InUse<Self>> {
+        static WORLD: Shared<World> = Shared::new();
+        WORLD.get(Self::start).await
     }
 
     async fn start() -> Result<Self> {

@@ -4,12 +4,14 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
-use tests_kit::{Aro, AroOptions, Kubectl, Session, Wire, browser, kubeconfig_server, kubeconfig_token};
-use tokio::sync::{Mutex, OnceCell};
+use tests_kit::{
+    Aro, AroOptions, InUse, Kubectl, Session, Shared, Wire, browser, kubeconfig_server, kubeconfig_token,
+};
+use tokio::sync::Mutex;
 
-async fn aro() -> Result<&'static Aro> {
-    static ARO: OnceCell<Aro> = OnceCell::const_new();
-    ARO.get_or_try_init(|| Aro::start(AroOptions { clusters: 12, ..AroOptions::default() })).await
+async fn aro() -> Result<InUse<Aro>> {
+    static ARO: Shared<Aro> = Shared::new();
+    ARO.get(|| Aro::start(AroOptions { clusters: 12, ..AroOptions::default() })).await
 }
 
 /// One at a time: a person's banners are on all of their screens.

@@ -9,8 +9,10 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
-use tests_kit::{Answer, Aro, AroOptions, ControlPlane, FaultyPrometheus, Monitoring, Session};
-use tokio::sync::{OnceCell, RwLock};
+use tests_kit::{
+    Answer, Aro, AroOptions, ControlPlane, FaultyPrometheus, InUse, Monitoring, Session, Shared,
+};
+use tokio::sync::RwLock;
 
 /// How the faulty one misbehaves, each under an imported cluster `fault-HOW`.
 const FAULTS: [&str; 12] =
@@ -29,9 +31,9 @@ struct World {
 }
 
 impl World {
-    async fn get() -> Result<&'static Self> {
-        static WORLD: OnceCell<World> = OnceCell::const_new();
-        WORLD.get_or_try_init(Self::start).await
+    async fn get() -> Result<InUse<Self>> {
+        static WORLD: Shared<World> = Shared::new();
+        WORLD.get(Self::start).await
     }
 
     async fn start() -> Result<Self> {

@@ -4,8 +4,10 @@
 use anyhow::{Context as _, Result, anyhow, ensure};
 use reqwest::Method;
 use serde_json::{Value, json};
-use tests_kit::{Answer, Aro, AroOptions, ControlPlane, GENEROUS, OpenShift, Session, browser, shown, until};
-use tokio::sync::{Mutex, OnceCell};
+use tests_kit::{
+    Answer, Aro, AroOptions, ControlPlane, GENEROUS, InUse, OpenShift, Session, Shared, browser, shown, until,
+};
+use tokio::sync::Mutex;
 
 /// A system with two real clusters.
 struct World {
@@ -20,9 +22,9 @@ struct World {
 }
 
 impl World {
-    async fn get() -> Result<&'static Self> {
-        static WORLD: OnceCell<World> = OnceCell::const_new();
-        WORLD.get_or_try_init(Self::start).await
+    async fn get() -> Result<InUse<Self>> {
+        static WORLD: Shared<World> = Shared::new();
+        WORLD.get(Self::start).await
     }
 
     async fn start() -> Result<Self> {

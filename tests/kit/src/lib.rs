@@ -29,6 +29,7 @@ mod provider;
 mod replica_settings;
 pub mod report;
 mod session;
+mod shared;
 mod sign_in;
 pub mod stored;
 mod swagger;
@@ -62,6 +63,7 @@ pub use replica_settings::{PortalSettings, process_settings};
 pub use session::{
     Answer, Events, Session, StatusError, bearer_client, kubeconfig_server, kubeconfig_token, shown,
 };
+pub use shared::{InUse, Shared};
 pub use sign_in::sign_in;
 pub use stored::StoredFolder;
 pub use swagger::{ApiExchange, Checker};

@@ -10,7 +10,7 @@ use super::{World, failure, rows};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn promtool_asks_with_an_address_and_a_token() -> Result<()> {
-    let world = World::get().await?;
+    let world = &*World::get().await?;
     let _replicas = world.replicas.read().await;
     let (_, token) = world.tool(&world.real).await?;
     let proxy = world.aro.dev.proxy_url.replace("https://", &format!("https://any:{token}@"));
