@@ -35,7 +35,7 @@ pub use inspect::Inspection;
 pub use memory::in_memory;
 pub use postgres::{PostgresOptions, PostgresParts, PostgresStore, PostgresTls};
 pub use sqlite::{SqliteOptions, SqliteStore};
-pub use typed::{Scanned, Typed, TypedChange, TypedChanges, TypedPage, Versioned, update};
+pub use typed::{Scanned, Typed, TypedChange, TypedChanges, TypedPage, Versioned, update, update_if};
 
 /// A store that many parts share.
 pub type SharedStore = Arc<dyn Store>;

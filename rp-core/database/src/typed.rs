@@ -270,18 +270,34 @@ pub async fn update<T: Document>(
     id: &str,
     mut change: impl FnMut(&mut T),
 ) -> Result<Versioned<T>, StoreError> {
+    let change = |mut found: Versioned<T>| {
+        change(&mut found.value);
+        Some(found)
+    };
+    let changed = update_if(typed, id, change).await?;
+    changed.ok_or(StoreError::Gone { collection: T::COLLECTION })
+}
+
+/// As [`update`], for a change that what is stored may not allow. `None`: it did not, and nothing was written.
+///
+/// # Errors
+/// As [`update`].
+pub async fn update_if<T: Document>(
+    typed: &Typed<T>,
+    id: &str,
+    mut change: impl FnMut(Versioned<T>) -> Option<Versioned<T>>,
+) -> Result<Option<Versioned<T>>, StoreError> {
     let mut tried = 0;
     loop {
-        let found = typed.get(id).await?;
-        let mut versioned = found.ok_or(StoreError::Gone { collection: T::COLLECTION })?;
-        change(&mut versioned.value);
+        let found = typed.get(id).await?.ok_or(StoreError::Gone { collection: T::COLLECTION })?;
+        let Some(changed) = change(found) else { return Ok(None) };
         tried += 1;
-        match typed.replace(versioned).await {
+        match typed.replace(changed).await {
             Err(StoreError::Stale { .. }) if tried < TRIES => {
                 let most = Duration::from_millis(50) * tried;
                 tokio::time::sleep(most.mul_f64(SystemRandom.unit())).await;
             }
-            settled => return settled,
+            settled => return settled.map(Some),
         }
     }
 }

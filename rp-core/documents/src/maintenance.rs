@@ -11,7 +11,7 @@ mod windows;
 
 pub use calendar::{Calendar, CalendarError};
 pub use go_duration::{GoDurationError, parse_go_duration};
-pub use manifest::{Manifest, ManifestDocument, ManifestState, OPEN};
+pub use manifest::{Manifest, ManifestDocument, ManifestState, OPEN, Times};
 pub use schedule::{Problem, Rules, Schedule, ScheduleDocument, ScheduleState};
 pub use selector::{ClusterFacts, Operator, Selector, SelectorError, UnknownKey};
 pub use task::{Build, TASKS, Task};

@@ -79,6 +79,13 @@ pub struct Manifest {
     pub unknown: Unknown,
 }
 
+/// When a manifest may start, Unix seconds; 0: not named.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Times {
+    pub run_after: i64,
+    pub run_before: i64,
+}
+
 /// How far a manifest is (`contract/mimo.md` §2.4).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ManifestState {
@@ -201,6 +208,22 @@ impl ManifestDocument {
 }
 
 impl Manifest {
+    /// How long after its time a manifest may still start when nobody names an end.
+    const WEEK: Duration = Duration::from_hours(7 * 24);
+
+    /// One that a person orders. A time of 0 is not named: it may start now, and within a week
+    /// (`contract/mimo.md` §7).
+    pub fn ordered(task_id: &str, priority: i64, times: Times, now: Timestamp) -> Self {
+        let or = |named: i64, default: Timestamp| if named == 0 { default.seconds() } else { named };
+        Self {
+            maintenance_task_id: task_id.to_ascii_lowercase(),
+            priority,
+            run_after: or(times.run_after, now),
+            run_before: or(times.run_before, now + Self::WEEK),
+            ..Self::default()
+        }
+    }
+
     /// Checks a manifest that a person makes: target and message of the first mistake (`contract/mimo.md` §7).
     ///
     /// # Errors

@@ -4,14 +4,14 @@ use http::StatusCode;
 use rp_api::CloudError;
 use rp_base::Timestamp;
 use rp_base::text::clean;
-use rp_database::{Expect, Span, StoreError, Typed, Versioned};
-use rp_documents::maintenance::{Manifest, ManifestState, OPEN};
+use rp_database::{Expect, Span, StoreError, Typed, Versioned, update_if};
+use rp_documents::maintenance::{Manifest, ManifestState, OPEN, Times};
 use rp_documents::{ManifestDocument, ProvisioningState};
 use serde::Deserialize;
 use serde_json::json;
 
 use super::view::{self, ListView};
-use super::{TRIES, page_size, read_body, refused};
+use super::{page_size, read_body, refused};
 use crate::call::Call;
 use crate::dependencies::FrontendParts;
 use crate::document;
@@ -20,8 +20,6 @@ use crate::paging::PagedList;
 use crate::path::ClusterPath;
 use crate::response::{HttpResponse, json_response};
 
-/// Seconds within which a manifest starts, when the caller names no end.
-const WEEK: i64 = 7 * 24 * 3600;
 /// Documents read at once.
 const AT_ONCE: u32 = 200;
 
@@ -94,15 +92,9 @@ pub(super) async fn create(
 ) -> Result<HttpResponse, Fault> {
     check_cluster(parts, path, false).await?;
     let sent: NewManifest = read_body(call)?;
-    let now = parts.store.now().await?.seconds();
-    let or = |sent: i64, default: i64| if sent == 0 { default } else { sent };
-    let manifest = Manifest {
-        maintenance_task_id: sent.maintenance_task_id.to_ascii_lowercase(),
-        priority: sent.priority,
-        run_after: or(sent.run_after, now),
-        run_before: or(sent.run_before, now.saturating_add(WEEK)),
-        ..Manifest::default()
-    };
+    let times = Times { run_after: sent.run_after, run_before: sent.run_before };
+    let now = parts.store.now().await?;
+    let manifest = Manifest::ordered(&sent.maintenance_task_id, sent.priority, times, now);
     manifest.check().map_err(refused)?;
     let document = ManifestDocument::new(parts.random.uuid().to_string(), path.key(), manifest);
     let made = manifests(parts).create(document).await?;
@@ -135,35 +127,27 @@ pub(super) async fn cancel(
     id: &str,
 ) -> Result<HttpResponse, Fault> {
     check_cluster(parts, path, false).await?;
-    let mut tried = 0;
-    loop {
-        let found = find(parts, path, id).await?;
-        let state = found.value.maintenance_manifest.state;
-        tried += 1;
-        match write_cancelled(parts, found, "").await {
-            Ok(Some(document)) => return Ok(json_response(StatusCode::OK, &view::manifest(document))),
-            Ok(None) => {
-                let message = format!("cannot cancel task in state {}", state.name());
-                return Err(CloudError::new(406, "PropertyChangeNotAllowed", "", message).into());
-            }
-            Err(StoreError::Stale { .. } | StoreError::Gone { .. }) if tried < TRIES => {}
-            Err(error) => return Err(error.into()),
+    let found = find(parts, path, id).await?.value;
+    let now = parts.store.now().await?;
+    let mut state = found.maintenance_manifest.state;
+    let change = |found: Versioned<ManifestDocument>| {
+        state = found.value.maintenance_manifest.state;
+        cancelled(found, now)
+    };
+    match update_if(&manifests(parts), &found.id, change).await? {
+        Some(document) => Ok(json_response(StatusCode::OK, &view::manifest(document.value))),
+        None => {
+            let message = format!("cannot cancel task in state {}", state.name());
+            Err(CloudError::new(406, "PropertyChangeNotAllowed", "", message).into())
         }
     }
 }
 
-/// Cancels one that waits; `None`: it does not wait.
-async fn write_cancelled(
-    parts: &FrontendParts,
-    found: Versioned<ManifestDocument>,
-    text: &str,
-) -> Result<Option<ManifestDocument>, StoreError> {
-    let now = parts.store.now().await?;
+/// As it is stored once it is cancelled; `None`: it does not wait.
+fn cancelled(found: Versioned<ManifestDocument>, now: Timestamp) -> Option<Versioned<ManifestDocument>> {
     let version = found.version;
-    let Some((value, expires_at)) = found.value.with_state(ManifestState::Cancelled, text, now) else {
-        return Ok(None);
-    };
-    Ok(Some(manifests(parts).replace(Versioned { value, version, expires_at }).await?.value))
+    let (value, expires_at) = found.value.with_state(ManifestState::Cancelled, "", now)?;
+    Some(Versioned { value, version, expires_at })
 }
 
 /// Manifests of all clusters that wait and that nobody works on, also those of a time to come.
@@ -211,7 +195,7 @@ pub(super) async fn cancel_of_schedule(parts: &FrontendParts, call: &Call) -> Re
 /// Gives how many were cancelled, and how many could not be.
 pub(super) async fn cancel_planned(parts: &FrontendParts, schedule: &str) -> Result<(u64, u64), Fault> {
     let now = parts.store.now().await?;
-    let (mut cancelled, mut errors) = (0, 0);
+    let (mut count, mut errors) = (0, 0);
     let mut after: Option<String> = None;
     loop {
         let page = manifests(parts).scan(Span::Keys(OPEN), after.as_deref(), AT_ONCE).await?;
@@ -220,9 +204,9 @@ pub(super) async fn cancel_planned(parts: &FrontendParts, schedule: &str) -> Res
             if manifest.created_by_schedule != schedule || manifest.run_after <= now.seconds() {
                 continue;
             }
-            match write_cancelled(parts, found, "").await {
-                Ok(Some(_)) => cancelled += 1,
-                Ok(None) => {}
+            let Some(changed) = cancelled(found, now) else { continue };
+            match manifests(parts).replace(changed).await {
+                Ok(_) => count += 1,
                 Err(error) => {
                     tracing::warn!(error = %rp_base::chain(&error), "a manifest of a schedule was not cancelled");
                     errors += 1;
@@ -231,7 +215,7 @@ pub(super) async fn cancel_planned(parts: &FrontendParts, schedule: &str) -> Res
         }
         after = page.next;
         if after.is_none() {
-            return Ok((cancelled, errors));
+            return Ok((count, errors));
         }
     }
 }
