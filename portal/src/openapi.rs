@@ -18,9 +18,10 @@ use self::schemas::Schemas;
 use crate::failure::ErrorAnswer;
 use crate::route::{AllowedCaller, Route, RouteAnswer, RouteBody, RouteDoc};
 
-const TAGS: [(&str, &str); 10] = [
+const TAGS: [(&str, &str); 11] = [
     ("clusters", "The fleet, and one cluster"),
     ("objects", "What a cluster is made of"),
+    ("maintenance", "Tasks on clusters: planned, ordered, run"),
     ("metrics", "Prometheus and alerts of clusters"),
     ("grants", "Access that was given out"),
     ("elevations", "More rights for a while"),

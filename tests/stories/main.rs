@@ -32,6 +32,7 @@ mod kubectl;
 mod live;
 mod machine;
 mod machine_terminal;
+mod maintenance;
 mod monitor_collect;
 mod monitor_once;
 mod monitor_pool;

@@ -13,6 +13,7 @@ pub mod imports;
 pub mod info;
 pub mod login;
 pub mod looks;
+pub mod maintenance;
 pub mod operations;
 pub mod prom;
 pub mod queries;

@@ -5,6 +5,7 @@ mod clusters;
 mod elevation;
 mod grants;
 mod kubeconfig;
+mod manifests;
 mod objects;
 mod operations;
 mod profile;
@@ -26,6 +27,7 @@ pub use clusters::{ClusterFilter, ClustersArgs, ClustersVerb, ImportTunnel};
 pub use elevation::{ElevateArgs, ElevationVerb, ElevationsArgs};
 pub use grants::{GrantsArgs, GrantsVerb, RevokeArgs};
 pub use kubeconfig::{CredentialArgs, KubeconfigArgs, KubectlArgs};
+pub use manifests::{ManifestsArgs, ManifestsVerb, OrderArgs};
 pub use objects::{EventsArgs, LogsArgs, ObjectsArgs};
 pub use operations::{OperationsArgs, OperationsVerb};
 pub use profile::{ProfileArgs, ProfileVerb};
@@ -85,6 +87,8 @@ pub enum Verb {
     Elevations(ElevationsArgs),
     /// What is done with a cluster, step by step
     Operations(OperationsArgs),
+    /// Maintenance of clusters: what is planned, what runs, and ordering it
+    Manifests(ManifestsArgs),
     /// Ask the Prometheus of many clusters one question
     Promql(PromqlArgs),
     /// Named identities of scripts
@@ -122,6 +126,7 @@ impl Verb {
             Self::Elevate(args) => args.connection.output,
             Self::Elevations(args) => args.verb.connection().output,
             Self::Operations(args) => args.verb.connection().output,
+            Self::Manifests(args) => args.verb.connection().output,
             Self::Promql(args) => args.connection.output,
             Self::Robots(args) => args.verb.connection().output,
             Self::Audit(args) => args.verb.connection().output,

@@ -189,6 +189,20 @@ pub const VERBS: &[VerbReference] = &[
         &["aro operations watch harbor", "aro operations watch harbor --operation 3f2a -o json"],
         Own("an object a line, with `event`: `step`, `done`, `line` or `end`"),
     ),
+    verb("manifests list", &["aro manifests list", "aro manifests list harbor"], Operation("listManifests")),
+    verb("manifests tasks", &["aro manifests tasks"], Operation("listMaintenanceTasks")),
+    verb(
+        "manifests order",
+        &["aro manifests order harbor 'fix SSH' --reason 'SSH to master-1 times out' --wait"],
+        Operation("createManifest"),
+    ),
+    verb(
+        "manifests cancel",
+        &[
+            "aro manifests cancel harbor 7d1f2a90-5a10-4b6c-9d0c-2b1f6f2f8a11 --why 'the node is drained by hand'",
+        ],
+        Operation("cancelManifest"),
+    ),
     verb(
         "promql",
         &[

@@ -381,6 +381,28 @@ async fn audit_leaves_the_portal_byte_for_byte() {
 }
 
 #[tokio::test]
+async fn maintenance_is_ordered_waited_for_and_cancelled() {
+    let portal = portal().await;
+    let cluster = ID.to_lowercase();
+    let order = ["manifests", "order", &cluster, "fix SSH", "--reason", "it times out", "--priority", "3"];
+    let (exit, table, notes) = portal.run(&order).await;
+    assert_eq!(exit, Exit::Ok, "{notes}");
+    assert!(
+        table.lines().nth(1).is_some_and(|row| row.contains("Pending") && row.contains("harbor")),
+        "{table}"
+    );
+    let sent = portal.seen.try_iter().last().unwrap().2;
+    assert_eq!(sent, json!({"task": "fix SSH", "reason": "it times out", "priority": 3}));
+    let (exit, text, notes) = portal.run(&[&order[..], &["--wait", "-o", "json"]].concat()).await;
+    assert_eq!(exit, Exit::Failed, "{notes}");
+    assert_eq!(serde_json::from_str::<Value>(&text).unwrap()["state"], "Failed");
+    assert!(notes.contains("a rule is locked"), "{notes}");
+    let (exit, text, _) = portal.run(&["manifests", "cancel", &cluster, "m-1", "--why", "by hand"]).await;
+    assert_eq!(exit, Exit::Ok, "{text}");
+    assert_eq!(portal.seen.try_iter().last().unwrap().2, json!({"why": "by hand"}));
+}
+
+#[tokio::test]
 async fn operations_are_listed_and_watched_to_their_end() {
     let portal = portal().await;
     let cluster = ID.to_lowercase();

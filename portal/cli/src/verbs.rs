@@ -8,6 +8,7 @@ mod elevations;
 mod grants;
 mod kubeconfig;
 mod kubectl;
+mod manifests;
 mod objects;
 mod operations;
 mod profiles;
@@ -61,6 +62,7 @@ pub(crate) async fn execute(verb: Verb, out: &mut Output) -> Result<(), CliError
         Verb::Elevate(args) => elevations::ask(args, out).await,
         Verb::Elevations(args) => elevations::run(args.verb, out).await,
         Verb::Operations(args) => operations::run(args.verb, out).await,
+        Verb::Manifests(args) => manifests::run(args.verb, out).await,
         Verb::Promql(args) => promql::run(args, out).await,
         Verb::Robots(args) => robots::run(args.verb, out).await,
         Verb::Audit(args) => audit::run(args.verb, out).await,

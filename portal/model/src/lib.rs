@@ -12,6 +12,7 @@ pub mod imports;
 pub mod index;
 pub mod live_limits;
 pub mod look;
+pub mod maintenance;
 pub mod named_cluster;
 pub mod objects;
 pub mod operations;

@@ -4,16 +4,18 @@ use axum::extract::{Path, RawQuery, State};
 use axum::response::Response;
 use http::StatusCode;
 use portal_model::index::Entry;
+use portal_model::maintenance::{of_cluster, task_name};
 use portal_model::operations::run;
 use portal_model::state::PortalState;
 use portal_session::context::Ctx;
 use portal_session::fault::Fault;
 use portal_session::user::CurrentUser;
 use rp_database::Typed;
-use rp_documents::{ClusterDocument, Role};
+use rp_documents::maintenance::ManifestState;
+use rp_documents::{ClusterDocument, ManifestDocument, Role};
 use serde::Deserialize;
 use serde_json::Value;
-use web::objects::{ActionRow, Operations, operations_board, run_board};
+use web::objects::{ActionRow, ManifestProgress, ManifestRow, Operations, operations_board, run_board};
 use web::{AuditResult, ClusterPage, ItemHead, Link, NavItem, Section, Tab};
 
 use crate::answer::answer;
@@ -51,6 +53,9 @@ pub async fn page(
     let document = document(&state, &entry).await.map_err(|error| Fault::store(&error))?;
     if let Some(document) = document {
         add(&mut operations, &document);
+        let manifests = of_cluster(&state.session.store, entry.id.key()).await;
+        operations.manifests =
+            manifests.map_err(|error| Fault::store(&error))?.into_iter().map(manifest_row).collect();
     }
     (operations.done, operations.done_hidden) = finished_actions(&state, &user, &entry).await;
     page.board = operations_board(&operations);
@@ -137,6 +142,26 @@ fn add(operations: &mut Operations, document: &ClusterDocument) {
         if !value.is_empty() {
             operations.more.push((label.to_owned(), value.to_owned()));
         }
+    }
+}
+
+fn manifest_row(document: ManifestDocument) -> ManifestRow {
+    let manifest = document.maintenance_manifest;
+    let (progress, at) = match manifest.state {
+        ManifestState::Pending => (ManifestProgress::Planned, manifest.run_after.max(manifest.retry_after)),
+        ManifestState::InProgress => (ManifestProgress::Running, manifest.started),
+        ManifestState::Completed => (ManifestProgress::Done, manifest.ended),
+        ManifestState::Failed | ManifestState::RetriesExceeded => (ManifestProgress::Failed, manifest.ended),
+        ManifestState::TimedOut => (ManifestProgress::Late, manifest.ended),
+        ManifestState::Cancelled => (ManifestProgress::Cancelled, manifest.ended),
+    };
+    ManifestRow {
+        id: document.id,
+        task: task_name(&manifest.maintenance_task_id).to_owned(),
+        progress,
+        text: manifest.status_text,
+        scheduled: !manifest.created_by_schedule.is_empty(),
+        at,
     }
 }
 

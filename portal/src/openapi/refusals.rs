@@ -42,6 +42,12 @@ pub(crate) const ROBOT: Refusals = &[
 ];
 /// Reads of the audit log: `portal_session::refusals::audit_search`.
 pub(crate) const AUDIT_SEARCH: Refusals = &[(400, &["bad_request", "cursor_expired"])];
+/// Tasks that are ordered: `portal_model::maintenance::order`.
+pub(crate) const MANIFEST: Refusals =
+    &[(403, &["elevation_needed"]), (404, &["cluster_not_found"]), (422, &["invalid"])];
+/// Maintenance that is cancelled: `portal_model::maintenance::cancel`.
+pub(crate) const MANIFEST_CANCELLED: Refusals =
+    &[(403, &["elevation_needed"]), (404, &["not_found"]), (409, &["does_not_wait"]), (422, &["invalid"])];
 /// Requests that name a cluster in their body or query.
 pub(crate) const CLUSTER: Refusals = &[(404, &["cluster_not_found"])];
 

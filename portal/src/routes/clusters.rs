@@ -1,15 +1,16 @@
 //! Clusters and their objects, by JSON.
 
 use portal_api as api;
-use portal_api::answer::Items;
+use portal_api::answer::{Items, ReasonRequest};
 use portal_api::cluster_objects as observed;
 use portal_model::cluster_list::ClusterView;
 use schemars::JsonSchema;
 use web::ListQuery;
 
 use super::{ELEVATED, VIEWER};
-use crate::route::AuditClass::{Change, Read};
-use crate::route::{Route, get, json, post};
+use crate::openapi::refusals::{MANIFEST, MANIFEST_CANCELLED};
+use crate::route::AuditClass::{self, Change, Read};
+use crate::route::{Route, created, get, json, post};
 
 /// Objects of the kind that the path's end names; `T` is what is answered.
 const fn objects<T: JsonSchema>(path: &'static str, operation: &'static str) -> Route {
@@ -80,6 +81,34 @@ pub(super) static ROWS: &[Route] = &[
     get(v1!("/operations/{id}"), VIEWER, Read("cluster.view"), handler!(api::operations::get))
         .doc("getOperation", "clusters", "One operation with its steps, log and diagnostics")
         .answers(json::<api::operations::OperationView<'_>>()),
+    get(v1!("/maintenance"), VIEWER, Read("cluster.view"), handler!(api::maintenance::list))
+        .doc(
+            "listManifests",
+            "maintenance",
+            "Maintenance of one cluster: what runs, what waits, what is over",
+        )
+        .answers(json::<Items<api::maintenance::ManifestView>>()),
+    post(v1!("/maintenance"), ELEVATED, Change("maintenance.plan"), handler!(api::maintenance::create))
+        .doc("createManifest", "maintenance", "Order a task of maintenance on one cluster")
+        .takes::<api::maintenance::NewManifest>()
+        .refuses(MANIFEST)
+        .answers(created::<api::maintenance::ManifestView>()),
+    post(
+        v1!("/maintenance/{id}/cancel"),
+        ELEVATED,
+        Change("maintenance.cancel"),
+        handler!(api::maintenance::cancel),
+    )
+    .doc("cancelManifest", "maintenance", "Cancel maintenance that has not begun")
+    .takes::<ReasonRequest>()
+    .refuses(MANIFEST_CANCELLED)
+    .answers(json::<api::maintenance::ManifestView>()),
+    get("/api/v1/maintenance", VIEWER, Read("clusters.list"), handler!(api::maintenance::fleet))
+        .doc("listOpenManifests", "maintenance", "Maintenance of all clusters: what runs and what waits")
+        .answers(json::<Items<api::maintenance::ManifestView>>()),
+    get("/api/v1/maintenance/tasks", VIEWER, AuditClass::None, handler!(api::maintenance::tasks))
+        .doc("listMaintenanceTasks", "maintenance", "What maintenance can do")
+        .answers(json::<Items<api::maintenance::TaskView>>()),
     // Destinations of tunnels, and the cluster's admin credential.
     get(v1!("/tunnel"), ELEVATED, Read("cluster.view"), handler!(api::tunnels::offer))
         .doc("getTunnelOffer", "clusters", "What a tunnel to the cluster may lead to, and the keys to pin")

@@ -800,6 +800,7 @@ fn done() -> Operations {
         provisioned_by: "a1c9e07".into(),
         maintenance: "Planned".into(),
         more: vec![("Task".into(), "Everything".into())],
+        manifests: runs::manifests(),
         done: vec![ActionRow {
             verb: "grant.issue".into(),
             person: "Juno Aaltonen".into(),

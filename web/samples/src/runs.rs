@@ -1,7 +1,7 @@
 //! Operations in every state.
 
 use crate::{DAY, HOSTILE, HOUR, MINUTE, NOW, endless};
-use web::objects::{Run, RunLine, RunStep};
+use web::objects::{ManifestProgress, ManifestRow, Run, RunLine, RunStep};
 
 const FIRST: [&str; 18] = [
     "action.validateResources",
@@ -178,4 +178,25 @@ pub(super) fn strange() -> Run {
         asked_by: text(),
         correlation: vec![(text(), text())],
     }
+}
+
+/// Maintenance in each state.
+pub(super) fn manifests() -> Vec<ManifestRow> {
+    let row = |task: &str, progress, at, text: &str| ManifestRow {
+        id: "7d1f2a90-5a10-4b6c-9d0c-2b1f6f2f8a11".into(),
+        task: task.into(),
+        progress,
+        text: text.into(),
+        scheduled: progress != ManifestProgress::Running,
+        at,
+    };
+    let api = "the API server does not answer: connection refused";
+    vec![
+        row("operator update", ManifestProgress::Running, NOW - 3 * MINUTE, ""),
+        row("ACR token checker", ManifestProgress::Planned, NOW + 90 * MINUTE, ""),
+        row("fix SSH", ManifestProgress::Done, NOW - 26 * 60 * MINUTE, "3 rules were missing"),
+        row("TLS certificate rotation", ManifestProgress::Failed, NOW - 50 * 60 * MINUTE, api),
+        row("sync Cluster object", ManifestProgress::Late, NOW - 75 * 60 * MINUTE, ""),
+        row("OTel logging default", ManifestProgress::Cancelled, NOW - 98 * 60 * MINUTE, HOSTILE),
+    ]
 }

@@ -1,5 +1,6 @@
 //! Operations on the cluster: those in its document, maintenance, and versions.
 
+use super::maintenance::{self, ManifestRow};
 use super::{Board, Run, runs};
 use crate::panel::{Block, DisplayTime, Item, Pair, Panel, Value};
 use crate::parts::{Badge, Step};
@@ -39,6 +40,8 @@ pub struct Operations {
     pub install: Vec<Step>,
     /// `maintenanceState`.
     pub maintenance: String,
+    /// What runs, what waits, and the newest of what is over.
+    pub manifests: Vec<ManifestRow>,
     /// Further maintenance fields of the document: label and value.
     pub more: Vec<(String, String)>,
     /// What people did through this portal.
@@ -71,7 +74,7 @@ pub fn operations_board(operations: &Operations) -> Board {
     let mut side = Vec::new();
     if !operations.imported {
         side.push(document(operations));
-        main.push(maintenance(operations));
+        main.push(maintenance::panel(operations));
     }
     main.push(done(operations));
     Board { top: Vec::new(), main, side }
@@ -117,17 +120,6 @@ fn document(operations: &Operations) -> Panel {
         Pair::code("Provisioned by", &*operations.provisioned_by),
         Pair::new("Last admin update error", Value::Long(operations.admin_error.clone())),
     ]))
-}
-
-fn maintenance(operations: &Operations) -> Panel {
-    let panel = Panel::new("maintenance", "Maintenance");
-    let quiet = operations.maintenance.is_empty() || operations.maintenance == "None";
-    if quiet && operations.more.is_empty() {
-        return panel.well("None", "No maintenance is planned or runs.");
-    }
-    let mut pairs = vec![Pair::text("State", &*operations.maintenance)];
-    pairs.extend(operations.more.iter().map(|(label, value)| Pair::text(label, value)));
-    panel.with(Block::Pairs(pairs))
 }
 
 fn done(operations: &Operations) -> Panel {

@@ -7,13 +7,16 @@ use super::portal::{Aro, portal};
 use crate::*;
 
 /// Verbs that list, each with what it wants on the command line.
-const LISTS: [&str; 11] = [
+const LISTS: [&str; 14] = [
     "audit list",
     "clusters imported",
     "clusters list",
     "elevations list",
     "events harbor",
     "grants list",
+    "manifests list",
+    "manifests list harbor",
+    "manifests tasks",
     "nodes harbor",
     "operations list harbor",
     "operators harbor",

@@ -82,6 +82,11 @@ fn token(body: &Value) -> Response {
     axum::Json(json!({"token": "good", "not_after": in_a_quarter(), "person": person})).into_response()
 }
 
+fn manifest(state: &str) -> Value {
+    json!({"id": "m-1", "resourceId": ID.to_lowercase(), "task": "fix SSH", "state": state, "text": "a rule is locked",
+        "runAfter": "2026-11-21T12:00:00Z"})
+}
+
 /// An operation of two steps, of which the second took so long or still runs.
 fn operation(id: &str, state: &str, took: &Value) -> Value {
     let failed = state == "failed";
@@ -169,6 +174,19 @@ fn answer(request: &Request, path: &str, query: &str, body: &Value) -> Response 
                 {"namespace": "openshift-etcd", "name": "e1", "type": "Normal", "reason": "Pulled", "message": "image", "object_kind": "Pod", "object_namespace": "openshift-etcd", "object_name": "etcd-0", "last": "2026-11-21T11:00:00Z", "count": 1},
             ],
         })).into_response(),
+        ("GET", path) if path == "/api/v1/maintenance" || path.ends_with("/harbor/maintenance") => {
+            // Looked at again, it is over.
+            static ASKED: AtomicU32 = AtomicU32::new(0);
+            let state = if ASKED.fetch_add(1, Ordering::Relaxed) % 2 == 0 { "InProgress" } else { "Failed" };
+            axum::Json(json!({"items": [manifest(state)], "total": 1})).into_response()
+        }
+        ("GET", "/api/v1/maintenance/tasks") => axum::Json(json!({"items": [
+            {"id": "888fc221-b059-49db-bd02-22ad86cccd6b", "name": "fix SSH", "about": "Repairs rules.", "missing": ""},
+        ]})).into_response(),
+        ("POST", path) if path.ends_with("/harbor/maintenance") => axum::Json(manifest("Pending")).into_response(),
+        ("POST", path) if path.ends_with("/harbor/maintenance/m-1/cancel") => {
+            axum::Json(manifest("Cancelled")).into_response()
+        }
         ("GET", path) if path.ends_with("/harbor/operations") => axum::Json(json!({"items": [
             operation("o-2", "running", &json!(null)), operation("o-1", "succeeded", &json!(900)),
         ]})).into_response(),

@@ -1,0 +1,81 @@
+//! `aro manifests …`
+
+use clap::{Args, Subcommand};
+
+use super::Connection;
+
+/// `aro manifests …`
+#[derive(Debug, Args)]
+pub struct ManifestsArgs {
+    #[command(subcommand)]
+    pub verb: ManifestsVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ManifestsVerb {
+    /// What runs and what is planned: on one cluster with what is over, or on all clusters
+    List {
+        /// Name or resource id of the cluster; without it all clusters
+        #[arg(add = crate::completer::clusters())]
+        cluster: Option<String>,
+        #[command(flatten)]
+        connection: Connection,
+    },
+    /// The tasks that can be ordered
+    Tasks {
+        #[command(flatten)]
+        connection: Connection,
+    },
+    /// Order a task on a cluster; needs an elevation to write rights
+    Order(OrderArgs),
+    /// Cancel what has not begun
+    Cancel {
+        /// Name or resource id of the cluster
+        #[arg(add = crate::completer::clusters())]
+        cluster: String,
+        /// Which manifest
+        id: String,
+        /// Why, for the record
+        #[arg(long)]
+        why: String,
+        #[command(flatten)]
+        connection: Connection,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct OrderArgs {
+    /// Name or resource id of the cluster
+    #[arg(add = crate::completer::clusters())]
+    pub cluster: String,
+    /// Name or id of the task: aro manifests tasks
+    pub task: String,
+    /// Why, for the record
+    #[arg(long)]
+    pub reason: String,
+    /// It starts after this, e.g. 2026-11-27T22:00:00Z; without it now
+    #[arg(long, value_name = "TIME")]
+    pub run_after: Option<String>,
+    /// It does not start after this; without it a week from now
+    #[arg(long, value_name = "TIME")]
+    pub run_before: Option<String>,
+    /// 0 (first) to 1000 (last), among those of the cluster that are due
+    #[arg(long, default_value_t = 0)]
+    pub priority: u32,
+    /// Wait for its end; exit code 0 when it is done, 1 when it is not
+    #[arg(long)]
+    pub wait: bool,
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+impl ManifestsVerb {
+    pub(crate) const fn connection(&self) -> &Connection {
+        match self {
+            Self::Order(args) => &args.connection,
+            Self::List { connection, .. } | Self::Tasks { connection } | Self::Cancel { connection, .. } => {
+                connection
+            }
+        }
+    }
+}

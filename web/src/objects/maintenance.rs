@@ -1,0 +1,84 @@
+//! Maintenance of a cluster: what runs, what is planned and what has ended.
+
+use crate::panel::{Block, DisplayTime, Item, Pair, Panel};
+use crate::parts::{Badge, Link, Tone};
+
+use super::Operations;
+
+/// How far a manifest is. The names of the API are `contract/mimo.md` §2.4.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ManifestProgress {
+    #[default]
+    Planned,
+    Running,
+    Done,
+    Failed,
+    /// It could not start in its time.
+    Late,
+    Cancelled,
+}
+
+/// One task for the cluster within a time.
+#[derive(Clone, Debug, Default)]
+pub struct ManifestRow {
+    /// For `aro manifests cancel`.
+    pub id: String,
+    /// Name of the task.
+    pub task: String,
+    pub progress: ManifestProgress,
+    /// The result, or why it waits or failed.
+    pub text: String,
+    /// A schedule made it; else a person did.
+    pub scheduled: bool,
+    /// When it starts, started, or ended; Unix seconds.
+    pub at: i64,
+}
+
+impl ManifestRow {
+    fn item(&self, now: i64) -> Item {
+        let (tone, icon, word) = match self.progress {
+            ManifestProgress::Planned => (Tone::Mute, "wait", "Planned"),
+            ManifestProgress::Running => (Tone::Busy, "busy", "Running"),
+            ManifestProgress::Done => (Tone::Ok, "ok", "Done"),
+            ManifestProgress::Failed => (Tone::Bad, "failed", "Failed"),
+            ManifestProgress::Late => (Tone::Warn, "degraded", "Not started in time"),
+            ManifestProgress::Cancelled => (Tone::Mute, "close", "Cancelled"),
+        };
+        let at = match self.progress {
+            _ if self.at == 0 => None,
+            ManifestProgress::Planned if self.at > now => Some(DisplayTime::In(self.at)),
+            ManifestProgress::Running => Some(DisplayTime::For(self.at)),
+            _ => Some(DisplayTime::Ago(self.at)),
+        };
+        Item {
+            tone,
+            icon,
+            name: Link::new(&*self.task, ""),
+            kind: if self.scheduled { "by a schedule" } else { "ordered" }.to_owned(),
+            badges: vec![Badge::quiet(tone, icon, word)],
+            quote: self.text.clone(),
+            at,
+            ..Item::default()
+        }
+    }
+}
+
+/// The state in the cluster's document, and its manifests.
+pub(super) fn panel(operations: &Operations) -> Panel {
+    let panel = Panel::new("maintenance", "Maintenance");
+    let quiet = operations.maintenance.is_empty() || operations.maintenance == "None";
+    let mut pairs = if quiet { Vec::new() } else { vec![Pair::text("State", &*operations.maintenance)] };
+    pairs.extend(operations.more.iter().map(|(label, value)| Pair::text(label, value)));
+    let items: Vec<Item> = operations.manifests.iter().map(|row| row.item(operations.now)).collect();
+    if pairs.is_empty() && items.is_empty() {
+        return panel.well("None", "No maintenance is planned, runs, or ran in the last months.");
+    }
+    let mut panel = panel;
+    if !pairs.is_empty() {
+        panel = panel.with(Block::Pairs(pairs));
+    }
+    if !items.is_empty() {
+        panel = panel.fact("what is over: newest first").with(Block::Items(items));
+    }
+    panel
+}
