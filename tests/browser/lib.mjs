@@ -23,9 +23,10 @@ export async function story(run, options = {}) {
     const result = await run(page, context, errors);
     writeFileSync(process.env.RESULT, JSON.stringify({ errors, ...result }));
   } catch (error) {
-    console.error(error);
-    console.error(`at ${page.url()}`);
+    // The error last: a story shows the end of what is said here.
     console.error((await page.locator("body").innerText({ timeout: 5_000 }).catch(() => "")).slice(0, 2_000));
+    console.error(`at ${page.url()}`);
+    console.error(error);
     await page.screenshot({ path: `${process.env.FOLDER}/failure.png` }).catch(() => {});
     process.exitCode = 1;
   } finally {

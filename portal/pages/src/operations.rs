@@ -156,7 +156,6 @@ fn manifest_row(document: ManifestDocument) -> ManifestRow {
         ManifestState::Cancelled => (ManifestProgress::Cancelled, manifest.ended),
     };
     ManifestRow {
-        id: document.id,
         task: task_name(&manifest.maintenance_task_id).to_owned(),
         progress,
         text: manifest.status_text,

@@ -183,7 +183,6 @@ pub(super) fn strange() -> Run {
 /// Maintenance in each state.
 pub(super) fn manifests() -> Vec<ManifestRow> {
     let row = |task: &str, progress, at, text: &str| ManifestRow {
-        id: "7d1f2a90-5a10-4b6c-9d0c-2b1f6f2f8a11".into(),
         task: task.into(),
         progress,
         text: text.into(),

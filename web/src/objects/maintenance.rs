@@ -21,8 +21,6 @@ pub enum ManifestProgress {
 /// One task for the cluster within a time.
 #[derive(Clone, Debug, Default)]
 pub struct ManifestRow {
-    /// For `aro manifests cancel`.
-    pub id: String,
     /// Name of the task.
     pub task: String,
     pub progress: ManifestProgress,
