@@ -119,6 +119,9 @@ fn start(job: &Job) -> std::io::Result<Child> {
     command.spawn()
 }
 
+/// For what a program printed at its end, on processors that others use too.
+const LAST_LINES: Duration = Duration::from_secs(5);
+
 /// A line of the program's standard output, or the end of one of its two outputs.
 enum Printed {
     Line(String),
@@ -149,8 +152,9 @@ fn follow(job: &Job, mut child: Child, begin: Instant, outcome: &mut Outcome) ->
     }
     let (mut tail, mut errors) = (String::new(), Vec::new());
     let mut killed = false;
+    let mut ended = None;
     loop {
-        // A child of a test may hold the outputs open: the program's own end counts.
+        // A child of a test may hold the outputs open: the program's own end counts, some time after it.
         match receiver.recv_timeout(Duration::from_millis(200)) {
             Ok(Printed::Line(line)) => {
                 let before = outcome.failed.len();
@@ -161,10 +165,13 @@ fn follow(job: &Job, mut child: Child, begin: Instant, outcome: &mut Outcome) ->
             }
             Ok(Printed::Errors(bytes)) => errors = bytes,
             Err(mpsc::RecvTimeoutError::Disconnected) => break,
-            Err(mpsc::RecvTimeoutError::Timeout) if child.try_wait().is_ok_and(|ended| ended.is_some()) => {
-                break;
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                if child.try_wait().is_ok_and(|status| status.is_some())
+                    && ended.get_or_insert_with(Instant::now).elapsed() > LAST_LINES
+                {
+                    break;
+                }
             }
-            Err(mpsc::RecvTimeoutError::Timeout) => {}
         }
         if !killed && begin.elapsed() > job.limit {
             killed = true;
