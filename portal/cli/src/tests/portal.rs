@@ -177,7 +177,7 @@ fn answer(request: &Request, path: &str, query: &str, body: &Value) -> Response 
         ("GET", path) if path == "/api/v1/maintenance" || path.ends_with("/harbor/maintenance") => {
             // Looked at again, it is over.
             static ASKED: AtomicU32 = AtomicU32::new(0);
-            let state = if ASKED.fetch_add(1, Ordering::Relaxed) % 2 == 0 { "InProgress" } else { "Failed" };
+            let state = if ASKED.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) { "InProgress" } else { "Failed" };
             axum::Json(json!({"items": [manifest(state)], "total": 1})).into_response()
         }
         ("GET", "/api/v1/maintenance/tasks") => axum::Json(json!({"items": [
