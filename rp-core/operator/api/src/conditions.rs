@@ -1,7 +1,10 @@
 //! Names and transitions of conditions of `Cluster` (`contract/operator.md` §3).
 
+mod advice;
 #[cfg(test)]
 mod tests;
+
+pub use advice::{Advice, Aspect, Health, Subject, advice};
 
 use crate::cluster::Condition;
 

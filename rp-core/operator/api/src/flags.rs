@@ -58,6 +58,51 @@ pub enum Problem {
     More(usize),
 }
 
+/// A flag that a person may not set so.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SetError {
+    #[error("flag {name:?} is not known")]
+    Unknown { name: String },
+    #[error("flag {name} takes {expected}; {value:?} is not")]
+    Value { name: &'static str, value: String, expected: String },
+}
+
+/// A flag and its value as they are stored: what people set, before it is in a document.
+///
+/// # Errors
+/// The flag is not known, or does not take the value; the error names what it takes.
+pub fn checked(name: &str, value: &str) -> Result<(Flag, String), SetError> {
+    let flag = Flag::named(name).ok_or_else(|| SetError::Unknown { name: shown(name) })?;
+    if grammar::is_valid(flag.kind(), value) {
+        return Ok((flag, grammar::normal(flag.kind(), value)));
+    }
+    Err(SetError::Value { name: flag.name(), value: shown(value), expected: flag.kind().expected() })
+}
+
+impl Kind {
+    /// All values that it takes, where they are few.
+    pub fn values(self) -> Option<Vec<&'static str>> {
+        match self {
+            Self::Switch => Some(vec!["true", "false"]),
+            Self::Managed => Some(vec!["true", "false", ""]),
+            Self::Choice(values) => Some(values.to_vec()),
+            Self::Number(..) | Self::Quantity | Self::Image | Self::Resource | Self::Words => None,
+        }
+    }
+
+    /// The values that it takes, for a message.
+    pub fn expected(self) -> String {
+        grammar::expected(self)
+    }
+}
+
+impl Flag {
+    /// The flag of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|flag| flag.name() == name)
+    }
+}
+
 /// The flags of a cluster, resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flags {
@@ -143,8 +188,7 @@ impl Flags {
 }
 
 fn unknown(set: &BTreeMap<String, String>) -> Vec<Problem> {
-    let known = |name: &str| Flag::ALL.iter().any(|flag| flag.name() == name);
-    let names = set.keys().filter(|name| !known(name));
+    let names = set.keys().filter(|name| Flag::named(name).is_none());
     names.map(|name| Problem::Unknown { name: shown(name) }).collect()
 }
 

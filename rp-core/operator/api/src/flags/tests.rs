@@ -103,3 +103,24 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_people_set_is_checked_and_named() {
+    assert_eq!(checked("aro.dnsmasq.enabled", "FALSE"), Ok((Flag::Dnsmasq, "false".to_owned())));
+    assert_eq!(checked("aro.etchosts.managed", ""), Ok((Flag::EtcHostsManaged, String::new())));
+    let refused = |name: &str, value: &str| checked(name, value).unwrap_err().to_string();
+    assert_eq!(refused("aro.dnsmasq", "true"), "flag \"aro.dnsmasq\" is not known");
+    assert_eq!(
+        refused("aro.dnsmasq.enabled", "yes"),
+        "flag aro.dnsmasq.enabled takes true or false; \"yes\" is not"
+    );
+    assert_eq!(
+        refused("aro.guardrails.method", ""),
+        "flag aro.guardrails.method takes one of gatekeeper, vap, auto; \"\" is not"
+    );
+    let long = "x".repeat(1000);
+    assert!(refused(&long, "true").len() < 200 && refused("aro.environment", &long).len() < 300);
+    for flag in Flag::ALL {
+        assert_eq!(Flag::named(flag.name()), Some(*flag));
+    }
+}
