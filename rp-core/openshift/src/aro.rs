@@ -44,4 +44,7 @@ pub struct AroStatus<R: Reader> {
     pub operator_version: R::More<R::Text<253>>,
     #[serde(deserialize_with = "member")]
     pub conditions: Vec<Condition<R>>,
+    /// Flags as the operator goes by them, with defaults; operators of older services do not write them.
+    #[serde(deserialize_with = "member")]
+    pub effective_flags: R::More<Pairs<R::Text<253>>>,
 }

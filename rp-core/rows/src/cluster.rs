@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rp_openshift::{self as openshift, Whole};
+use rp_openshift::{self as openshift, Pairs, Whole, WholeText};
 use serde::Serialize;
 
 use super::{Condition, Meta, Project, read};
@@ -207,7 +207,10 @@ pub struct AroCluster {
     /// The operator's build.
     pub operator_version: String,
     pub conditions: Vec<Condition>,
+    /// Flags as the service and others set them.
     pub flags: BTreeMap<String, String>,
+    /// Flags as the operator goes by them; empty: it does not report them.
+    pub effective_flags: BTreeMap<String, String>,
     pub gateway_domains: Vec<String>,
 }
 
@@ -215,12 +218,15 @@ impl Project for AroCluster {
     type Object = openshift::AroCluster<Whole>;
 
     fn project(object: &Self::Object) -> Option<Self> {
-        let flags = object.spec.flags.0.iter().flatten().map(|(name, value)| (name.as_str(), value.as_str()));
+        let pairs = |flags: &Pairs<WholeText>| {
+            read::map(flags.0.iter().flatten().map(|(name, value)| (name.as_str(), value.as_str())))
+        };
         Some(Self {
             meta: read::meta(&object.metadata)?,
             operator_version: read::short(&object.status.operator_version),
             conditions: read::conditions(&object.status.conditions),
-            flags: read::map(flags),
+            flags: pairs(&object.spec.flags),
+            effective_flags: pairs(&object.status.effective_flags),
             gateway_domains: read::short_texts(&object.spec.gateway_domains),
         })
     }
