@@ -123,6 +123,16 @@ impl<T, W> Member<Map<T>, W> {
     pub fn insert(&mut self, _by: impl MayWrite<W>, key: impl Into<String>, value: T) {
         self.value.get_or_insert_default().insert(key.into(), value);
     }
+
+    /// Removes a key; the map stays, also when it is empty then.
+    pub fn remove<Q: Ord + ?Sized>(&mut self, _by: impl MayWrite<W>, key: &Q)
+    where
+        String: Borrow<Q>,
+    {
+        if let Some(map) = &mut self.value {
+            map.remove(key);
+        }
+    }
 }
 
 impl<T: Zero, W> Deref for Member<T, W> {

@@ -18,7 +18,7 @@
 
 use crate::Lease;
 
-/// The frontend, while it accepts a request.
+/// The frontend, while it accepts a request; the portal, while it accepts what an administrator may change.
 #[derive(Debug, Clone, Copy)]
 pub struct Edge(());
 
@@ -51,7 +51,7 @@ impl MayWrite<ByBoth> for Edge {}
 impl MayWrite<ByBoth> for Worker {}
 
 impl Edge {
-    /// For the frontend only.
+    /// For the frontend, and for the portal where a person sets flags of the operator.
     pub const fn accepting() -> Self {
         Self(())
     }
