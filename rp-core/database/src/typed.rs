@@ -20,6 +20,17 @@ pub struct Versioned<T> {
     pub expires_at: Option<Timestamp>,
 }
 
+impl<T> Versioned<T> {
+    /// Another value and expiry in place of these, at the same version; `None`: `change` gives none.
+    pub fn try_map<U>(
+        self,
+        change: impl FnOnce(T) -> Option<(U, Option<Timestamp>)>,
+    ) -> Option<Versioned<U>> {
+        let (value, expires_at) = change(self.value)?;
+        Some(Versioned { value, version: self.version, expires_at })
+    }
+}
+
 /// A part of a list, ordered by (partition, id).
 #[derive(Debug, Clone)]
 pub struct TypedPage<T> {

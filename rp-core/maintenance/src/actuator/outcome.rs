@@ -85,15 +85,15 @@ impl Outcome {
         found: Versioned<ManifestDocument>,
         now: Timestamp,
     ) -> Option<Versioned<ManifestDocument>> {
-        let Versioned { value, version, .. } = found;
-        let (mut value, expires_at) = value.with_state(self.state, self.text.clone(), now)?;
+        let mut ended = found.try_map(|one| one.with_state(self.state, self.text.clone(), now))?;
+        let value = &mut ended.value;
         if !self.wait.is_zero() {
             value.maintenance_manifest.retry_after = (now + self.wait).seconds();
         }
         if self.uncounted {
             value.dequeues = value.dequeues.saturating_sub(1);
         }
-        Some(Versioned { value, version, expires_at })
+        Some(ended)
     }
 }
 

@@ -101,15 +101,14 @@ async fn time_out(
 ) -> Result<(), StoreError> {
     let task = Task::with_id(&found.value.maintenance_manifest.maintenance_task_id);
     let text = format!("timed out at {}", Timestamp::from_seconds(now.seconds()));
-    let Some((value, expires_at)) = found.value.with_state(ManifestState::TimedOut, text, now) else {
-        return Ok(());
-    };
+    let late = found.try_map(|one| one.with_state(ManifestState::TimedOut, text, now));
+    let Some(late) = late else { return Ok(()) };
     tracing::warn!(
-        document = value.id,
-        resource_id = value.cluster_resource_id,
+        document = late.value.id,
+        resource_id = late.value.cluster_resource_id,
         "a manifest did not start in its time"
     );
-    match shared.manifests.replace(Versioned { value, version: found.version, expires_at }).await {
+    match shared.manifests.replace(late).await {
         Ok(_) => shared.metrics.ended(task, ManifestState::TimedOut),
         Err(StoreError::Stale { .. } | StoreError::Gone { .. }) => {}
         Err(error) => return Err(error),

@@ -90,10 +90,7 @@ async fn the_end_gives_the_lease_back_and_keeps_the_token() {
     let world = World::new().await;
     let held = world.claim("a").await.unwrap();
     let now = Timestamp::from_seconds(1_800_000_001);
-    let done = held.end(|found| {
-        let (value, expires_at) = found.value.with_state(ManifestState::Completed, "done", now)?;
-        Some(Versioned { value, version: found.version, expires_at })
-    });
+    let done = held.end(|found| found.try_map(|one| one.with_state(ManifestState::Completed, "done", now)));
     done.await.unwrap();
     let stored = world.found().await;
     assert_eq!(stored.value.maintenance_manifest.state, ManifestState::Completed);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use rp_base::Timestamp;
-use rp_database::{StoreError, Versioned};
+use rp_database::StoreError;
 use rp_documents::maintenance::{Manifest, ManifestState, Plan, Problem, Rules, scheduled_id};
 use rp_documents::{ManifestDocument, ScheduleDocument};
 use rp_pool::Buckets;
@@ -152,11 +152,9 @@ impl Scheduler {
         if found.value.maintenance_manifest.run_after <= now.seconds() {
             return Ok(false);
         }
-        let Some((value, expires_at)) = found.value.with_state(ManifestState::Cancelled, TAKEN_BACK, now)
-        else {
-            return Ok(false);
-        };
-        match self.manifests.replace(Versioned { value, version: found.version, expires_at }).await {
+        let cancelled = found.try_map(|one| one.with_state(ManifestState::Cancelled, TAKEN_BACK, now));
+        let Some(cancelled) = cancelled else { return Ok(false) };
+        match self.manifests.replace(cancelled).await {
             Ok(written) => {
                 self.caches.open.write().put(&written.value);
                 Ok(true)

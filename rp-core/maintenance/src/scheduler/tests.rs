@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use rp_base::{ManualClock, SystemRandom};
-use rp_database::{Draft, Expect, Versioned, in_memory};
+use rp_database::{Draft, Expect, in_memory};
 use rp_documents::Collection;
 use rp_documents::maintenance::{Manifest, ManifestState, Schedule, Selector, Task};
 use rp_metrics::Registry;
@@ -110,9 +110,8 @@ impl World {
     async fn cancel_by_hand(&self, id: &str) {
         let found = self.scheduler.manifests.get(id).await.unwrap().unwrap();
         let now = self.scheduler.store.now().await.unwrap();
-        let (value, expires_at) = found.value.with_state(ManifestState::Cancelled, "", now).unwrap();
-        let version = found.version;
-        self.scheduler.manifests.replace(Versioned { value, version, expires_at }).await.unwrap();
+        let cancelled = found.try_map(|one| one.with_state(ManifestState::Cancelled, "", now)).unwrap();
+        self.scheduler.manifests.replace(cancelled).await.unwrap();
         settled(|| self.scheduler.caches.open.read().future(now).all(|open| open.id != id)).await;
     }
 }

@@ -132,7 +132,7 @@ pub(super) async fn cancel(
     let mut state = found.maintenance_manifest.state;
     let change = |found: Versioned<ManifestDocument>| {
         state = found.value.maintenance_manifest.state;
-        cancelled(found, now)
+        found.try_map(|one| one.with_state(ManifestState::Cancelled, "", now))
     };
     match update_if(&manifests(parts), &found.id, change).await? {
         Some(document) => Ok(json_response(StatusCode::OK, &view::manifest(document.value))),
@@ -141,13 +141,6 @@ pub(super) async fn cancel(
             Err(CloudError::new(406, "PropertyChangeNotAllowed", "", message).into())
         }
     }
-}
-
-/// As it is stored once it is cancelled; `None`: it does not wait.
-fn cancelled(found: Versioned<ManifestDocument>, now: Timestamp) -> Option<Versioned<ManifestDocument>> {
-    let version = found.version;
-    let (value, expires_at) = found.value.with_state(ManifestState::Cancelled, "", now)?;
-    Some(Versioned { value, version, expires_at })
 }
 
 /// Manifests of all clusters that wait and that nobody works on, also those of a time to come.
@@ -204,7 +197,8 @@ pub(super) async fn cancel_planned(parts: &FrontendParts, schedule: &str) -> Res
             if manifest.created_by_schedule != schedule || manifest.run_after <= now.seconds() {
                 continue;
             }
-            let Some(changed) = cancelled(found, now) else { continue };
+            let cancelled = found.try_map(|one| one.with_state(ManifestState::Cancelled, "", now));
+            let Some(changed) = cancelled else { continue };
             match manifests(parts).replace(changed).await {
                 Ok(_) => count += 1,
                 Err(error) => {
