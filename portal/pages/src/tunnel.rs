@@ -10,12 +10,13 @@ use portal_model::state::PortalState;
 use portal_model::tunnels;
 use portal_session::context::Ctx;
 use portal_session::fault::Fault;
+use portal_session::refusals::sentence;
 use portal_session::user::CurrentUser;
 use proxy::tunnel_endpoint::{Destination as Where, Offer};
+use rp_access::ReasonLimits;
 use rp_base::text::clean;
 use web::{
-    AccessDialogKind, AccessErrors, AccessForm, AccessGiven, AccessQuestion, LEAST_REASON, TunnelChoices,
-    TunnelCommands,
+    AccessDialogKind, AccessErrors, AccessForm, AccessGiven, AccessQuestion, TunnelChoices, TunnelCommands,
 };
 
 use crate::access_dialog;
@@ -24,7 +25,6 @@ use crate::cluster_path::ClusterPath;
 
 /// What its form asks.
 const FIELDS: [&str; 4] = ["destinations", "life", "reason", "ticket"];
-const MOST_REASON: usize = 1000;
 const MOST_TICKET: usize = 100;
 /// Maximum number of additional destinations.
 const MOST_PLACES: usize = 20;
@@ -61,15 +61,21 @@ pub async fn dialog(
         return answer(&context, StatusCode::OK, &page);
     }
     page.question.form = form;
-    page.given = commands(&page.cluster, &mut page.question, &offer).map(AccessGiven::Commands);
+    let limits = state.session.access.policy().reason_limits();
+    page.given = commands(&page.cluster, &mut page.question, &offer, limits).map(AccessGiven::Commands);
     let status = if page.given.is_some() { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
     answer(&context, status, &page)
 }
 
 /// What to run; `None`: something is wrong with the form.
-fn commands(cluster: &str, question: &mut AccessQuestion, offer: &Offer) -> Option<TunnelCommands> {
+fn commands(
+    cluster: &str,
+    question: &mut AccessQuestion,
+    offer: &Offer,
+    limits: ReasonLimits,
+) -> Option<TunnelCommands> {
     let AccessQuestion { lives, form, errors, .. } = question;
-    let flags = flags(lives, form, errors);
+    let flags = flags(lives, form, errors, limits);
     let more = further(form, errors, offer);
     if errors.destinations.is_none() && more.is_empty() && offer.usual.is_empty() {
         errors.destinations = Some("Name a route of the cluster's ingress.".to_owned());
@@ -89,13 +95,10 @@ fn commands(cluster: &str, question: &mut AccessQuestion, offer: &Offer) -> Opti
 }
 
 /// The flags of the access that a command asks for: reason, ticket and life.
-fn flags(lives: &[u64], form: &AccessForm, errors: &mut AccessErrors) -> String {
+fn flags(lives: &[u64], form: &AccessForm, errors: &mut AccessErrors, limits: ReasonLimits) -> String {
     let reason = form.reason.split_whitespace().collect::<Vec<_>>().join(" ");
-    if reason.chars().count() < LEAST_REASON {
-        let words = format!("Too short: say in at least {LEAST_REASON} characters what you are going to do.");
-        errors.reason = Some(words);
-    } else if reason.chars().count() > MOST_REASON {
-        errors.reason = Some(format!("At most {MOST_REASON} characters."));
+    if let Err(bad) = limits.check(&reason) {
+        errors.reason = Some(sentence(&bad));
     }
     let ticket = access_dialog::ticket(form);
     if ticket.as_ref().is_some_and(|ticket| ticket.chars().count() > MOST_TICKET) {
@@ -144,7 +147,7 @@ fn further(form: &AccessForm, errors: &mut AccessErrors, offer: &Offer) -> Vec<W
 
 /// One word for a shell, whatever it holds.
 fn quoted(text: &str) -> String {
-    let text = clean(text, MOST_REASON);
+    let text = clean(text, ReasonLimits::OPTIONAL.most);
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./:@".contains(&b);
     if !text.is_empty() && text.bytes().all(plain) && !text.starts_with('-') {
         return text;
@@ -174,8 +177,10 @@ mod tests {
         AccessQuestion { lives: vec![1800, 3600], form, ..AccessQuestion::default() }
     }
 
+    const LIMITS: ReasonLimits = ReasonLimits { least: 10, most: 1000 };
+
     fn given(to: &str, reason: &str, life: &str) -> TunnelCommands {
-        commands("harbor", &mut asked(to, reason, life), &offer()).unwrap()
+        commands("harbor", &mut asked(to, reason, life), &offer(), LIMITS).unwrap()
     }
 
     fn offer() -> Offer {
@@ -207,7 +212,7 @@ mod tests {
     fn each_field_says_what_is_wrong_with_it() {
         let wrong = |to: &str, reason: &str, life: &str, offer: &Offer| {
             let mut question = asked(to, reason, life);
-            assert_eq!(commands("harbor", &mut question, offer), None);
+            assert_eq!(commands("harbor", &mut question, offer, LIMITS), None);
             question.errors
         };
         let (some, long) = (offer(), "long enough");

@@ -161,7 +161,9 @@ mod tests {
 
     use portal_session::fault::Fault;
     use portal_session::refusals;
-    use rp_access::{AccessError, ElevationError, ExtendError, IssueError, RenewError, RobotError};
+    use rp_access::{
+        AccessError, BadReason, ElevationError, ExtendError, IssueError, ReasonLimits, RenewError, RobotError,
+    };
     use rp_audit::AuditError;
     use rp_documents::{GrantKind, Rights, Role};
     use rp_net::TooOften;
@@ -171,6 +173,7 @@ mod tests {
 
     const SOON: TooOften = TooOften(Duration::from_secs(3));
     const LIFE: Duration = Duration::from_secs(60);
+    const SHORT: BadReason = BadReason(ReasonLimits { least: 5, most: 1000 });
 
     /// Whether the document has what a fault answers; a status of our own side is in `ANY`.
     fn is_described(fault: &Fault, refusals: Refusals) -> bool {
@@ -234,7 +237,7 @@ mod tests {
                 IssueError::ElevationNeeded { rights: Rights::Write },
                 IssueError::Rights { kind: GrantKind::Ssh, allowed: String::new() },
                 IssueError::OutOfScope { what: "cluster" },
-                IssueError::Reason { least: 5, most: 1000 },
+                IssueError::Reason(SHORT),
                 IssueError::Ticket { most: 100 },
                 IssueError::Life { shortest: LIFE, longest: LIFE },
                 IssueError::TooMany { most: 50 },
@@ -261,7 +264,7 @@ mod tests {
                 ElevationError::NothingToReview,
                 ElevationError::BreakGlassOff,
                 ElevationError::Rights,
-                ElevationError::Reason { least: 5, most: 1000 },
+                ElevationError::Reason(SHORT),
                 ElevationError::Ticket { most: 100 },
                 ElevationError::Life { shortest: LIFE, longest: LIFE },
                 ElevationError::TooMany { most: 5 },
@@ -282,7 +285,7 @@ mod tests {
                 RobotError::Exists,
                 RobotError::Ended,
                 RobotError::Invalid("name"),
-                RobotError::Reason { least: 5, most: 1000 },
+                RobotError::Reason(SHORT),
                 RobotError::Life { shortest: LIFE, longest: LIFE },
                 RobotError::TooMany { most: 2 },
                 RobotError::TooOften(SOON),

@@ -17,10 +17,11 @@ use rp_documents::{Elevation, Entry, ResourceId, Rights, Role, Unknown};
 use rp_net::TooOften;
 
 use crate::access::Access;
-use crate::issue::{MOST_REASON, MOST_TICKET};
+use crate::issue::MOST_TICKET;
 use crate::life::length;
 use crate::metrics::ElevationLabels;
 use crate::policy::Caller;
+use crate::reason::{BadReason, ReasonLimits};
 
 /// Elevations that a person may have waiting or in force at once.
 const MOST_OPEN: usize = 10;
@@ -64,8 +65,8 @@ pub enum ElevationError {
     BreakGlassOff,
     #[error("an elevation gives write or admin rights")]
     Rights,
-    #[error("the reason must say in {least} to {most} characters what you are going to do")]
-    Reason { least: usize, most: usize },
+    #[error(transparent)]
+    Reason(#[from] BadReason),
     #[error("a ticket has at most {most} characters")]
     Ticket { most: usize },
     #[error("the life must be between {} and {}", length(*shortest), length(*longest))]
@@ -149,13 +150,7 @@ impl Access {
         if ask.break_glass && !self.policy.elevation.break_glass {
             return Err(ElevationError::BreakGlassOff);
         }
-        let length = ask.reason.trim().chars().count();
-        if length < self.policy.access.min_reason.max(1) || length > MOST_REASON {
-            return Err(ElevationError::Reason {
-                least: self.policy.access.min_reason.max(1),
-                most: MOST_REASON,
-            });
-        }
+        self.policy.reason_limits().required().check(&ask.reason)?;
         if ask.ticket.as_ref().is_some_and(|ticket| ticket.chars().count() > MOST_TICKET) {
             return Err(ElevationError::Ticket { most: MOST_TICKET });
         }
@@ -197,7 +192,7 @@ impl Access {
                 person = %elevation.owner.name,
                 resource_id = elevation.target.as_ref().map_or("every cluster", ResourceId::key),
                 rights = elevation.rights.name(),
-                reason = %rp_base::text::clean(&elevation.reason, MOST_REASON),
+                reason = %rp_base::text::clean(&elevation.reason, ReasonLimits::OPTIONAL.most),
                 "break-glass: somebody elevated without an approver"
             );
         }

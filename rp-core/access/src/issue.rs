@@ -17,10 +17,9 @@ use crate::access::Access;
 use crate::life::length;
 use crate::metrics::GrantLabels;
 use crate::policy::{Caller, Via};
+use crate::reason::BadReason;
 use crate::rights::{is_shell, rights_of};
 
-/// The longest reason, in characters.
-pub(crate) const MOST_REASON: usize = 1000;
 /// The longest ticket, in characters.
 pub(crate) const MOST_TICKET: usize = 100;
 /// A renewed token is forgotten by the store so long after its end.
@@ -81,8 +80,8 @@ pub enum IssueError {
     Rights { kind: GrantKind, allowed: String },
     #[error("this is outside the robot's scope: {what}")]
     OutOfScope { what: &'static str },
-    #[error("the reason must say in {least} to {most} characters what you are going to do")]
-    Reason { least: usize, most: usize },
+    #[error(transparent)]
+    Reason(#[from] BadReason),
     #[error("a ticket has at most {most} characters")]
     Ticket { most: usize },
     #[error("the life must be between {} and {}", length(*shortest), length(*longest))]
@@ -264,10 +263,7 @@ impl Access {
     }
 
     fn check_text(&self, reason: &str, ticket: Option<&str>) -> Result<(), IssueError> {
-        let length = reason.trim().chars().count();
-        if length < self.policy.access.min_reason || length > MOST_REASON {
-            return Err(IssueError::Reason { least: self.policy.access.min_reason, most: MOST_REASON });
-        }
+        self.policy.reason_limits().check(reason)?;
         if ticket.is_some_and(|ticket| ticket.chars().count() > MOST_TICKET) {
             return Err(IssueError::Ticket { most: MOST_TICKET });
         }

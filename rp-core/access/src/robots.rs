@@ -15,9 +15,10 @@ use rp_net::TooOften;
 
 use crate::access::Access;
 use crate::grants::AccessError;
-use crate::issue::{IssuedGrant, MOST_REASON};
+use crate::issue::IssuedGrant;
 use crate::life::length;
 use crate::policy::Caller;
+use crate::reason::BadReason;
 use crate::revoke::{EndRequest, RevokeScope};
 
 /// Clusters that a scope names at most.
@@ -54,8 +55,8 @@ pub enum RobotError {
     Ended,
     #[error("{0}")]
     Invalid(&'static str),
-    #[error("the reason must say in {least} to {most} characters what it is for")]
-    Reason { least: usize, most: usize },
+    #[error("the reason must say in {} to {} characters what it is for", .0.0.least, .0.0.most)]
+    Reason(#[from] BadReason),
     #[error("the life must be between {} and {}", length(*shortest), length(*longest))]
     Life { shortest: Duration, longest: Duration },
     #[error("it has {most} living tokens already; let some end first")]
@@ -312,10 +313,7 @@ impl Access {
         if ask.max_grants.is_some_and(|most| most == 0 || most > MOST_GRANTS) {
             return Err(RobotError::Invalid("a robot may hold 1 to 10000 grants at once"));
         }
-        let length = ask.reason.trim().chars().count();
-        if length < self.policy.access.min_reason || length > MOST_REASON {
-            return Err(RobotError::Reason { least: self.policy.access.min_reason, most: MOST_REASON });
-        }
+        self.policy.reason_limits().check(&ask.reason)?;
         let longest = self.policy.robots.max_life;
         let life = ask.life.unwrap_or(longest);
         let shortest = self.policy.access.min_life;

@@ -10,8 +10,8 @@ use rp_documents::{Elevation, Entry, Outcome, Phase, Role, Side};
 use super::{ElevationError, describe, require};
 use crate::access::Access;
 use crate::grants::AccessError;
-use crate::issue::MOST_REASON;
 use crate::policy::Caller;
+use crate::reason::ReasonLimits;
 use crate::revoke::EndRequest;
 
 /// Writers of one elevation that may be in each other's way.
@@ -99,10 +99,7 @@ impl Access {
         note: String,
     ) -> Result<Elevation, ElevationError> {
         require(caller, &[Role::Approver, Role::Auditor])?;
-        let note = note.trim().to_owned();
-        if note.chars().count() > MOST_REASON {
-            return Err(ElevationError::Reason { least: 0, most: MOST_REASON });
-        }
+        let note = ReasonLimits::OPTIONAL.check(&note)?.to_owned();
         self.change_elevation(caller, id, "elevation.review", Some(note.clone()), |elevation, now| {
             if elevation.owner.sub == caller.person.sub {
                 return Err(ElevationError::Own);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rp_access::IssueError;
+use rp_access::{BadReason, IssueError, ReasonLimits};
 use rp_audit::Query;
 use rp_base::SystemRandom;
 use rp_documents::{GrantKind, Rights};
@@ -120,7 +120,9 @@ async fn reasons_are_sentences() {
         let issued = world.access.issue(&caller("ada", &["sres"]), asked).await;
         match issued {
             Ok(issued) => assert!(good && issued.grant.reason == reason.trim(), "{reason}"),
-            Err(IssueError::Reason { least: 10, most: 1000 }) => assert!(!good, "{reason}"),
+            Err(IssueError::Reason(BadReason(ReasonLimits { least: 10, most: 1000 }))) => {
+                assert!(!good, "{reason}")
+            }
             Err(error) => panic!("{error}"),
         }
     }
