@@ -4,7 +4,7 @@
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::response::Response;
-use portal_model::maintenance::{Order, cancel as cancel_manifest, of_cluster, of_fleet, order, task_name};
+use portal_model::maintenance::{Order, cancel as cancel_manifest, of_cluster, open_page, order, task_name};
 use portal_model::state::PortalState;
 use portal_session::fault::Fault;
 use portal_session::json::json;
@@ -15,7 +15,7 @@ use rp_documents::maintenance::{Build, TASKS, Task, Times};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::answer::{Items, MOST, ReasonRequest, body, created};
+use crate::answer::{Items, MOST, Query, ReasonRequest, body, created};
 use crate::prom::{ClusterPath, cluster};
 
 /// One task for one cluster within a time.
@@ -82,12 +82,25 @@ pub async fn list(State(state): State<PortalState>, Path(path): ClusterPath) -> 
     json(&Items { total: Some(all.len()), items: views(all), next: None })
 }
 
-/// What runs and what waits on all clusters, by the time when it is due.
-pub async fn fleet(State(state): State<PortalState>) -> Result<Response, Fault> {
-    let mut all = of_fleet(&state.session.store).await.map_err(|error| Fault::store(&error))?;
-    let total = Some(all.len());
-    all.truncate(MOST);
-    json(&Items { total, items: views(all), next: None })
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ManifestsQuery {
+    /// Rows, 1 to 500.
+    limit: Option<usize>,
+    /// Where the answer before ended.
+    #[serde(rename = "continue")]
+    next: Option<String>,
+}
+
+/// What runs and what waits on all clusters, by the cluster.
+pub async fn fleet(
+    State(state): State<PortalState>,
+    Query(query): Query<ManifestsQuery>,
+) -> Result<Response, Fault> {
+    let limit = u32::try_from(query.limit.unwrap_or(MOST).clamp(1, MOST)).unwrap_or(1);
+    let cursor = query.next.as_deref().filter(|next| !next.is_empty());
+    let page = open_page(&state.session.store, cursor, limit).await?;
+    json(&Items { total: None, items: views(page.items), next: page.next })
 }
 
 /// What can be done with clusters.

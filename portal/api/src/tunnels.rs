@@ -7,7 +7,6 @@ use portal_model::state::PortalState;
 use portal_model::tunnels::failed;
 use portal_session::fault::Fault;
 use portal_session::json::json;
-use portal_session::refusals;
 use portal_session::user::CurrentUser;
 use proxy::tunnel_endpoint::{Destination, Offer};
 use rp_base::chain;
@@ -80,10 +79,7 @@ pub async fn credentials(
     path: ClusterPath,
 ) -> Result<Response, Fault> {
     let id = cluster(&path)?;
-    let elevated = state.session.access.is_elevated(&user.caller, &id, Rights::Admin).await;
-    if !elevated.map_err(|error| Fault::store(&error))? {
-        return Err(refusals::issue(&rp_access::IssueError::ElevationNeeded { rights: Rights::Admin }));
-    }
+    user.require_elevation(&state.session, &id, Rights::Admin).await?;
     if id.is_imported() {
         return Err(no_credentials());
     }

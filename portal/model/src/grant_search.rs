@@ -103,9 +103,7 @@ impl Search {
 /// A list from the store.
 pub async fn list(state: &PortalState, filter: &GrantFilter) -> Result<GrantPage, Fault> {
     state.session.access.list(filter).await.map_err(|error| match error {
-        StoreError::BadCall(_) => Fault::bad_input("This page of the list cannot be found")
-            .why("The cursor is not one that this list gave, or it was cut.")
-            .action("Start at the first page."),
+        StoreError::BadCall(_) => Fault::bad_cursor(),
         other => Fault::store(&other),
     })
 }

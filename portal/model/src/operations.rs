@@ -4,19 +4,18 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use rp_base::chain;
-use rp_database::{SharedStore, StoreError, Typed};
+use rp_database::{SharedStore, StoreError, Typed, TypedChange};
 use rp_documents::{Collection, OperationLog};
 use serde_json::Value;
 use tokio::sync::watch;
 use web::objects::{Run, RunLine, RunStep};
 
-/// Changes are batched for this long.
-const POLL: Duration = Duration::from_millis(250);
+use crate::feed::{Follower, follow};
+
 /// Logs read at once: each may have tens of KiB.
 const BATCH: u32 = 50;
 /// Logs of one cluster that are looked through.
@@ -40,6 +39,8 @@ pub struct Operations {
     doing: ArcSwap<HashMap<String, Arc<CurrentOperation>>>,
     /// Counts changes of what clusters are doing.
     generation: AtomicU64,
+    /// Of which cluster an operation is that runs, by the operation's id.
+    running: Mutex<HashMap<String, String>>,
     looked: Mutex<HashMap<String, Weak<Slot>>>,
 }
 
@@ -81,10 +82,10 @@ impl Operations {
             store: Typed::new(Arc::clone(store)),
             doing: ArcSwap::default(),
             generation: AtomicU64::new(0),
+            running: Mutex::new(HashMap::new()),
             looked: Mutex::new(HashMap::new()),
         });
-        let news = store.subscribe(Collection::OperationLogs);
-        tokio::spawn(follow(Arc::downgrade(&operations), news));
+        follow(&operations, store);
         operations
     }
 
@@ -165,19 +166,11 @@ impl Operations {
         Ok(found.filter(|log| log.key == key))
     }
 
-    /// Applies what changed after the cursor; the next one, and whether there is more at once.
-    async fn apply(
-        &self,
-        cursor: i64,
-        running: &mut HashMap<String, String>,
-    ) -> Result<(i64, bool), StoreError> {
-        let changes = self.store.changes(cursor, BATCH).await?;
-        if changes.items.is_empty() {
-            return Ok((changes.cursor, changes.more));
-        }
+    /// Takes the changes into what clusters are doing; gives the clusters whose logs changed, each once.
+    fn take(&self, changes: Vec<TypedChange<OperationLog>>) -> Vec<String> {
         let mut doing = HashMap::clone(&self.doing.load());
-        let mut touched = Vec::new();
-        for change in changes.items {
+        let (mut running, mut touched) = (self.running.lock(), Vec::new());
+        for change in changes {
             let log = change.document.map(|document| document.value);
             let key = log.as_ref().map(|log| log.key.clone()).or_else(|| running.get(&change.id).cloned());
             let Some(key) = key else { continue };
@@ -200,37 +193,24 @@ impl Operations {
         self.generation.fetch_add(1, Ordering::Relaxed);
         touched.sort_unstable();
         touched.dedup();
-        for key in touched {
-            let slot = self.looked.lock().get(&key).and_then(Weak::upgrade);
-            if let Some(slot) = slot {
-                self.read(&slot).await;
-            }
-        }
-        Ok((changes.cursor, changes.more))
+        touched
     }
 }
 
-async fn follow(operations: Weak<Operations>, mut news: watch::Receiver<u64>) {
-    let mut cursor = 0;
-    let mut running = HashMap::new();
-    loop {
-        let Some(operations) = operations.upgrade() else { return };
-        match operations.apply(cursor, &mut running).await {
-            Ok((next, more)) => {
-                cursor = next;
-                if more {
-                    continue;
+impl Follower for Operations {
+    const COLLECTION: Collection = Collection::OperationLogs;
+
+    async fn apply(&self, cursor: i64) -> Result<(i64, bool), StoreError> {
+        let changes = self.store.changes(cursor, BATCH).await?;
+        if !changes.items.is_empty() {
+            for key in self.take(changes.items) {
+                let slot = self.looked.lock().get(&key).and_then(Weak::upgrade);
+                if let Some(slot) = slot {
+                    self.read(&slot).await;
                 }
             }
-            Err(StoreError::Closed) => return,
-            Err(error) => tracing::warn!(error = %chain(&error), "operations cannot be followed"),
         }
-        drop(operations);
-        // The poll finds writes of other processes.
-        let changed = tokio::time::timeout(POLL, news.changed()).await;
-        if matches!(changed, Ok(Err(_))) {
-            tokio::time::sleep(POLL).await;
-        }
+        Ok((changes.cursor, changes.more))
     }
 }
 

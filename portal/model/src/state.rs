@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::index::ClusterIndex;
 use crate::live_limits::{LiveLimits, LiveMetrics, PageLimiter};
+use crate::maintenance::FleetMaintenance;
 use crate::objects::ObjectHistory;
 use crate::objects::kinds::Discovered;
 use crate::operations::Operations;
@@ -35,6 +36,7 @@ pub struct Model {
     pub clusters: ClusterAccess,
     pub index: Arc<ClusterIndex>,
     pub operations: Arc<Operations>,
+    pub maintenance: Arc<FleetMaintenance>,
     pub vms: Vms,
     pub discovered: Discovered,
     pub moments: ObjectHistory,
@@ -67,6 +69,7 @@ impl PortalState {
         let model = Model {
             index: ClusterIndex::start(&store, &clock).await?,
             operations: Operations::start(&store),
+            maintenance: FleetMaintenance::start(&store, &clock),
             vms: Vms::new(parts.vm_states, store, clock),
             discovered: Discovered::default(),
             moments: ObjectHistory::default(),

@@ -99,6 +99,13 @@ impl Fault {
         Self::new(StatusCode::BAD_REQUEST, "bad_request", Side::You, what)
     }
 
+    /// The parameter `continue` is not one that the list gave.
+    pub fn bad_cursor() -> Self {
+        Self::bad_input("This page of the list cannot be found")
+            .why("The cursor is not one that this list gave, or it was cut.")
+            .action("Start at the first page.")
+    }
+
     /// The store did not answer; logged here, once.
     pub fn store(error: &rp_database::StoreError) -> Self {
         tracing::error!(error = %chain(error), "store");

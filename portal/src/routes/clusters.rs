@@ -105,6 +105,7 @@ pub(super) static ROWS: &[Route] = &[
     .answers(json::<api::maintenance::ManifestView>()),
     get("/api/v1/maintenance", VIEWER, Read("clusters.list"), handler!(api::maintenance::fleet))
         .doc("listOpenManifests", "maintenance", "Maintenance of all clusters: what runs and what waits")
+        .query::<api::maintenance::ManifestsQuery>()
         .answers(json::<Items<api::maintenance::ManifestView>>()),
     get("/api/v1/maintenance/tasks", VIEWER, AuditClass::None, handler!(api::maintenance::tasks))
         .doc("listMaintenanceTasks", "maintenance", "What maintenance can do")
