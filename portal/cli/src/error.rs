@@ -75,6 +75,8 @@ pub enum CliError {
     Waited(u64),
     #[error("the operation failed: {0}")]
     OperationFailed(String),
+    #[error("{what} is not over after {seconds} s and goes on")]
+    NotOver { what: String, seconds: u64 },
     #[error("the elevation is {0}")]
     NotElevated(String),
     #[error("{path} can be read by others (mode {mode:04o}): what it holds is not used", path = path.display())]
@@ -138,6 +140,7 @@ impl CliError {
             Self::NoSuchCluster(_) => Exit::NotFound,
             Self::Answer(_)
             | Self::OperationFailed(_)
+            | Self::NotOver { .. }
             | Self::File { .. }
             | Self::Busy { .. }
             | Self::Program { .. }
@@ -183,6 +186,7 @@ impl CliError {
             Self::OperationFailed(_) => {
                 ("operation_failed", "Steps, log and diagnostics stand on the cluster's page of operations.")
             }
+            Self::NotOver { .. } => ("not_over", "Look at it with: aro manifests list CLUSTER"),
             Self::NotElevated(_) => ("not_elevated", "Look at it with: aro elevations list"),
             Self::Exposed { path, .. } => {
                 own = format!(

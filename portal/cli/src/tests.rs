@@ -397,6 +397,14 @@ async fn maintenance_is_ordered_waited_for_and_cancelled() {
     assert_eq!(exit, Exit::Failed, "{notes}");
     assert_eq!(serde_json::from_str::<Value>(&text).unwrap()["state"], "Failed");
     assert!(notes.contains("a rule is locked"), "{notes}");
+    let stuck = ["manifests", "order", &cluster, "operator update", "--reason", "a new version", "--wait"];
+    let (exit, text, notes) = portal.run(&[&stuck[..], &["--wait-limit", "1s", "-o", "json"]].concat()).await;
+    assert_eq!(serde_json::from_str::<Value>(&text).unwrap()["state"], "Pending");
+    assert!(exit == Exit::Failed && notes.contains("m-2 is not over after 1 s"), "{exit:?} {notes}");
+    portal.seen.try_iter().for_each(drop);
+    let (exit, _, notes) = portal.run(&[&stuck[..], &["--run-after", "2099-01-01T00:00:00Z"]].concat()).await;
+    assert!(exit == Exit::Usage && notes.contains("--wait-limit"), "{exit:?} {notes}");
+    assert_eq!(portal.seen.try_iter().count(), 0, "nothing was ordered");
     let (exit, text, _) = portal.run(&["manifests", "cancel", &cluster, "m-1", "--why", "by hand"]).await;
     assert_eq!(exit, Exit::Ok, "{text}");
     assert_eq!(portal.seen.try_iter().last().unwrap().2, json!({"why": "by hand"}));

@@ -11,6 +11,7 @@ mod kubectl;
 mod manifests;
 mod objects;
 mod operations;
+mod outage;
 mod profiles;
 mod promql;
 mod proxy_local;
@@ -193,7 +194,7 @@ async fn list(
         answer["total"] = Value::from(total);
     }
     write_list(&answer, connection.output, columns, out)?;
-    if !next.is_empty() {
+    if !next.is_empty() || total.is_some_and(|total| total > u64::try_from(shown).unwrap_or(u64::MAX)) {
         let of = total.map_or_else(String::new, |total| format!(" of {total}"));
         out.note(&format!("{shown}{of} shown; more with --limit"));
     }

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::Connection;
+use super::{Connection, seconds};
 
 /// `aro manifests …`
 #[derive(Debug, Args)]
@@ -18,6 +18,9 @@ pub enum ManifestsVerb {
         /// Name or resource id of the cluster; without it all clusters
         #[arg(add = crate::completer::clusters())]
         cluster: Option<String>,
+        /// Rows at most
+        #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        limit: u32,
         #[command(flatten)]
         connection: Connection,
     },
@@ -65,6 +68,9 @@ pub struct OrderArgs {
     /// Wait for its end; exit code 0 when it is done, 1 when it is not
     #[arg(long)]
     pub wait: bool,
+    /// How long to wait for its end at most, e.g. 30m, 8h
+    #[arg(long, value_parser = seconds, default_value = "2h", value_name = "LENGTH")]
+    pub wait_limit: u64,
     #[command(flatten)]
     pub connection: Connection,
 }

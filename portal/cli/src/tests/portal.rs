@@ -82,8 +82,8 @@ fn token(body: &Value) -> Response {
     axum::Json(json!({"token": "good", "not_after": in_a_quarter(), "person": person})).into_response()
 }
 
-fn manifest(state: &str) -> Value {
-    json!({"id": "m-1", "resourceId": ID.to_lowercase(), "task": "fix SSH", "state": state, "text": "a rule is locked",
+fn manifest(id: &str, state: &str) -> Value {
+    json!({"id": id, "resourceId": ID.to_lowercase(), "task": "fix SSH", "state": state, "text": "a rule is locked",
         "runAfter": "2026-11-21T12:00:00Z"})
 }
 
@@ -178,14 +178,18 @@ fn answer(request: &Request, path: &str, query: &str, body: &Value) -> Response 
             // Looked at again, it is over.
             static ASKED: AtomicU32 = AtomicU32::new(0);
             let state = if ASKED.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) { "InProgress" } else { "Failed" };
-            axum::Json(json!({"items": [manifest(state)], "total": 1})).into_response()
+            axum::Json(json!({"items": [manifest("m-1", state), manifest("m-2", "Pending")]})).into_response()
         }
         ("GET", "/api/v1/maintenance/tasks") => axum::Json(json!({"items": [
             {"id": "888fc221-b059-49db-bd02-22ad86cccd6b", "name": "fix SSH", "about": "Repairs rules.", "missing": ""},
         ]})).into_response(),
-        ("POST", path) if path.ends_with("/harbor/maintenance") => axum::Json(manifest("Pending")).into_response(),
+        ("POST", path) if path.ends_with("/harbor/maintenance") => {
+            // The second never begins.
+            let id = if body["task"] == "operator update" { "m-2" } else { "m-1" };
+            axum::Json(manifest(id, "Pending")).into_response()
+        }
         ("POST", path) if path.ends_with("/harbor/maintenance/m-1/cancel") => {
-            axum::Json(manifest("Cancelled")).into_response()
+            axum::Json(manifest("m-1", "Cancelled")).into_response()
         }
         ("GET", path) if path.ends_with("/harbor/operations") => axum::Json(json!({"items": [
             operation("o-2", "running", &json!(null)), operation("o-1", "succeeded", &json!(900)),

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::outage::Outage;
 use super::{items, put, resolve_some, segment, write_list};
 use crate::args::{Connection, ElevateArgs, ElevationVerb};
 use crate::client::Client;
 use crate::names::{self, NameKind};
 use crate::output::{Column, Table, cell, fields, table};
-use crate::{CliError, Exit, Output};
+use crate::{CliError, Output};
 
 /// How often to look whether somebody decided.
 const LOOK: Duration = Duration::from_secs(2);
@@ -60,25 +61,20 @@ pub(super) async fn ask(args: ElevateArgs, out: &mut Output) -> Result<(), CliEr
     }
 }
 
-/// Looks until it waits no longer. An absent portal is waited for too.
+/// Looks until it waits no longer.
 async fn wait(client: &Client, asked: Value, out: &mut Output) -> Result<Value, CliError> {
     let id = cell(&asked, &["/id"]);
     let path = format!("/api/v1/elevations/{}", segment(&id)?);
     let began = tokio::time::Instant::now();
     out.note(&format!("Elevation {id} waits for an approver."));
-    let mut answer = asked;
+    let (mut answer, mut outage) = (asked, Outage::default());
     while cell(&answer, &["/state"]) == "waiting" && began.elapsed() < PATIENCE {
         let seconds = began.elapsed().as_secs();
         out.progress(&format!("waiting for approval, {} min {} s", seconds / 60, seconds % 60));
         tokio::time::sleep(LOOK).await;
-        answer = match client.get(&path, &[]).await {
-            Ok(answer) => answer,
-            Err(error) if error.exit() == Exit::Away => answer,
-            Err(error) => {
-                out.progress_ends();
-                return Err(error);
-            }
-        };
+        if let Some(seen) = outage.answer(client.get(&path, &[]).await, out)? {
+            answer = seen;
+        }
     }
     out.progress_ends();
     Ok(answer)

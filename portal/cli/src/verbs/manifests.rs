@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
+use rp_base::{Clock as _, SystemClock, Timestamp};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
-use super::{items, put, resolve, resolve_some, segment, write_list};
+use super::outage::Outage;
+use super::{items, list, put, resolve, resolve_some, segment, write_list};
 use crate::args::{ManifestsVerb, OrderArgs};
 use crate::client::Client;
-use crate::output::{Column, cell, table};
-use crate::{CliError, Exit, Output};
+use crate::output::{Column, Table, cell, table};
+use crate::{CliError, Output};
 
 /// Between two looks at a manifest.
 const AGAIN: Duration = Duration::from_secs(2);
@@ -32,13 +35,13 @@ const TASKS: [Column<'_>; 4] = [
 
 pub(super) async fn run(verb: ManifestsVerb, out: &mut Output) -> Result<(), CliError> {
     match verb {
-        ManifestsVerb::List { cluster, connection } => {
+        ManifestsVerb::List { cluster, limit, connection } => {
             let client = Client::new(&connection)?;
             let path = match resolve_some(&client, cluster.as_deref()).await? {
                 Some(id) => format!("/api/v1/clusters{id}/maintenance"),
                 None => "/api/v1/maintenance".to_owned(),
             };
-            write_list(&client.get(&path, &[]).await?, connection.output, &MANIFESTS, out)
+            list(&client, &connection, out, &path, &[], limit, &MANIFESTS).await
         }
         ManifestsVerb::Tasks { connection } => {
             let client = Client::new(&connection)?;
@@ -50,12 +53,19 @@ pub(super) async fn run(verb: ManifestsVerb, out: &mut Output) -> Result<(), Cli
             let cluster = resolve(&client, &cluster).await?;
             let path = format!("/api/v1/clusters{cluster}/maintenance/{}/cancel", segment(&id)?);
             let answer = client.post(&path, &json!({ "why": why })).await?;
-            out.value(connection.output, &answer, |answer| table(std::slice::from_ref(answer), &MANIFESTS))
+            out.value(connection.output, &answer, |answer| rows(std::slice::from_ref(answer)))
         }
     }
 }
 
 async fn order(args: OrderArgs, out: &mut Output) -> Result<(), CliError> {
+    let limit = Duration::from_secs(args.wait_limit);
+    let waits = |at: Timestamp| at <= SystemClock.now() + limit;
+    let start = args.run_after.as_deref().and_then(|at| Timestamp::parse(at).ok());
+    if args.wait && !start.is_none_or(waits) {
+        let why = "it starts later than --wait-limit: leave --wait out, or allow for more".to_owned();
+        return Err(CliError::Usage(why));
+    }
     let client = Client::new(&args.connection)?;
     let cluster = resolve(&client, &args.cluster).await?;
     let path = format!("/api/v1/clusters{cluster}/maintenance");
@@ -64,37 +74,54 @@ async fn order(args: OrderArgs, out: &mut Output) -> Result<(), CliError> {
     put(&mut body, "runBefore", args.run_before);
     let mut answer = client.post(&path, &body).await?;
     if args.wait {
-        answer = wait(&client, &path, answer, out).await?;
+        answer = wait(&client, &path, answer, limit, out).await?;
     }
-    out.value(args.connection.output, &answer, |answer| table(std::slice::from_ref(answer), &MANIFESTS))?;
-    match cell(&answer, &["/state"]).as_str() {
+    out.value(args.connection.output, &answer, |answer| rows(std::slice::from_ref(answer)))?;
+    check_end(&answer, args.wait.then_some(args.wait_limit))
+}
+
+/// Manifests as people see them.
+pub(super) fn rows(manifests: &[Value]) -> Table {
+    table(manifests, &MANIFESTS)
+}
+
+/// An error when it is over and not completed, or open after it was waited for so many seconds.
+pub(super) fn check_end(manifest: &Value, waited: Option<u64>) -> Result<(), CliError> {
+    if let Some(seconds) = waited.filter(|_| is_open(manifest)) {
+        return Err(CliError::NotOver {
+            what: format!("the manifest {}", cell(manifest, &["/id"])),
+            seconds,
+        });
+    }
+    match cell(manifest, &["/state"]).as_str() {
         "Pending" | "InProgress" | "Completed" => Ok(()),
-        state => Err(CliError::OperationFailed(format!("{state}: {}", cell(&answer, &["/text"])))),
+        state => Err(CliError::OperationFailed(format!("{state}: {}", cell(manifest, &["/text"])))),
     }
 }
 
-/// Looks until it is over. An absent portal is waited for too.
-async fn wait(client: &Client, path: &str, ordered: Value, out: &mut Output) -> Result<Value, CliError> {
+fn is_open(manifest: &Value) -> bool {
+    matches!(cell(manifest, &["/state"]).as_str(), "Pending" | "InProgress")
+}
+
+/// Looks until it is over, or the limit; gives what was seen last.
+pub(super) async fn wait(
+    client: &Client,
+    path: &str,
+    ordered: Value,
+    limit: Duration,
+    out: &mut Output,
+) -> Result<Value, CliError> {
     let id = cell(&ordered, &["/id"]);
-    let mut seen = ordered;
-    loop {
-        let state = cell(&seen, &["/state"]);
-        if !matches!(state.as_str(), "Pending" | "InProgress") {
-            out.progress_ends();
-            return Ok(seen);
-        }
-        out.progress(&format!("{}: {state} {}", cell(&seen, &["/task"]), cell(&seen, &["/text"])));
-        tokio::time::sleep(AGAIN).await;
-        match client.get(path, &[]).await {
-            Ok(list) => {
-                let found = items(&list).iter().find(|row| cell(row, &["/id"]) == id);
-                seen = found.cloned().ok_or(CliError::Answer("the manifest is not there any more"))?;
-            }
-            Err(error) if error.exit() == Exit::Away => {}
-            Err(error) => {
-                out.progress_ends();
-                return Err(error);
-            }
+    let (began, mut outage, mut seen) = (Instant::now(), Outage::default(), ordered);
+    while is_open(&seen) && began.elapsed() < limit {
+        let [task, state, text] = ["/task", "/state", "/text"].map(|member| cell(&seen, &[member]));
+        out.progress(&format!("{task}: {state} {text}"));
+        tokio::time::sleep(AGAIN.min(limit)).await;
+        if let Some(list) = outage.answer(client.get(path, &[]).await, out)? {
+            let found = items(&list).iter().find(|row| cell(row, &["/id"]) == id);
+            seen = found.cloned().ok_or(CliError::Answer("the manifest is not there any more"))?;
         }
     }
+    out.progress_ends();
+    Ok(seen)
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::outage::Outage;
 use super::{items, resolve, segment};
 use crate::args::{Connection, Format, OperationsVerb};
 use crate::client::Client;
@@ -14,8 +15,6 @@ use crate::{CliError, Output};
 const AGAIN: Duration = Duration::from_secs(1);
 /// An operation that was just asked for has a log when a worker has taken it up.
 const APPEARS: u32 = 120;
-/// A portal that is away for so long while it is watched is given up, in questions.
-const AWAY: u32 = 60;
 
 const COLUMNS: [Column<'_>; 7] = [
     ("ID", |row| cell(row, &["/id"])),
@@ -79,34 +78,25 @@ async fn watch(
     let path = format!("{base}/{operation}");
     let mut told =
         OperationPrinter { json: connection.output == Format::Json, ..OperationPrinter::default() };
-    let (mut missing, mut away) = (0, 0);
+    let (mut missing, mut outage) = (0, Outage::default());
     loop {
         match client.get(&path, &[]).await {
-            Ok(answer) => {
-                (missing, away) = (APPEARS, 0);
-                out.progress_ends();
-                told.print(&answer, out)?;
-                match cell(&answer, &["/state"]).as_str() {
-                    "succeeded" => return Ok(()),
-                    "failed" => return Err(CliError::OperationFailed(cell(&answer, &["/error"]))),
-                    _ => {}
-                }
-            }
             // It was asked for a moment ago.
             Err(CliError::Refused { status: 404, .. }) if missing < APPEARS => {
                 missing += 1;
                 out.progress(&format!("waiting for the operation to begin, {missing} s"));
             }
-            // A portal that restarts.
-            Err(CliError::Unreachable { .. } | CliError::Refused { status: 502..=504, .. })
-                if away < AWAY =>
-            {
-                away += 1;
-                out.progress(&format!("waiting for the portal, {away} s"));
-            }
-            Err(error) => {
-                out.progress_ends();
-                return Err(error);
+            asked => {
+                if let Some(answer) = outage.answer(asked, out)? {
+                    missing = APPEARS;
+                    out.progress_ends();
+                    told.print(&answer, out)?;
+                    match cell(&answer, &["/state"]).as_str() {
+                        "succeeded" => return Ok(()),
+                        "failed" => return Err(CliError::OperationFailed(cell(&answer, &["/error"]))),
+                        _ => {}
+                    }
+                }
             }
         }
         tokio::time::sleep(AGAIN).await;
