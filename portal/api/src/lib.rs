@@ -15,6 +15,7 @@ pub mod login;
 pub mod looks;
 pub mod maintenance;
 pub mod operations;
+pub mod operator;
 pub mod prom;
 pub mod queries;
 pub mod recordings;

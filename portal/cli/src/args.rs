@@ -8,6 +8,7 @@ mod kubeconfig;
 mod manifests;
 mod objects;
 mod operations;
+mod operator;
 mod profile;
 mod promql;
 mod proxy_local;
@@ -30,6 +31,7 @@ pub use kubeconfig::{CredentialArgs, KubeconfigArgs, KubectlArgs};
 pub use manifests::{ManifestsArgs, ManifestsVerb, OrderArgs};
 pub use objects::{EventsArgs, LogsArgs, ObjectsArgs};
 pub use operations::{OperationsArgs, OperationsVerb};
+pub use operator::{OperatorArgs, OperatorVerb, SetFlagsArgs};
 pub use profile::{ProfileArgs, ProfileVerb};
 pub use promql::PromqlArgs;
 pub use proxy_local::ProxyLocalArgs;
@@ -87,6 +89,8 @@ pub enum Verb {
     Elevations(ElevationsArgs),
     /// What is done with a cluster, step by step
     Operations(OperationsArgs),
+    /// The ARO operator inside a cluster: its conditions and its flags
+    Operator(OperatorArgs),
     /// Maintenance of clusters: what is planned, what runs, and ordering it
     Manifests(ManifestsArgs),
     /// Ask the Prometheus of many clusters one question
@@ -126,6 +130,7 @@ impl Verb {
             Self::Elevate(args) => args.connection.output,
             Self::Elevations(args) => args.verb.connection().output,
             Self::Operations(args) => args.verb.connection().output,
+            Self::Operator(args) => args.verb.connection().output,
             Self::Manifests(args) => args.verb.connection().output,
             Self::Promql(args) => args.connection.output,
             Self::Robots(args) => args.verb.connection().output,

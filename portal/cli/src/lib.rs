@@ -34,10 +34,10 @@ pub use args::{
     AccessArgs, AuditArgs, AuditFilter, AuditVerb, ClusterFilter, ClustersArgs, ClustersVerb, Connection,
     ConsoleArgs, CredentialArgs, ElevateArgs, ElevationVerb, ElevationsArgs, EventsArgs, Format, GrantsArgs,
     GrantsVerb, ImportTunnel, KubeconfigArgs, KubectlArgs, LoginArgs, LogoutArgs, LogsArgs, ManifestsArgs,
-    ManifestsVerb, ObjectsArgs, OperationsArgs, OperationsVerb, OrderArgs, PlayArgs, ProfileArgs,
-    ProfileVerb, PromqlArgs, ProxyLocalArgs, RecordingsArgs, RecordingsFilter, RecordingsVerb, ReportFormat,
-    RevokeArgs, RobotCreateArgs, RobotsArgs, RobotsVerb, ScpArgs, SerialArgs, Span, SshArgs, SshConfigArgs,
-    SshRefreshArgs, SshVerb, TunnelArgs, Verb, WhoamiArgs,
+    ManifestsVerb, ObjectsArgs, OperationsArgs, OperationsVerb, OperatorArgs, OperatorVerb, OrderArgs,
+    PlayArgs, ProfileArgs, ProfileVerb, PromqlArgs, ProxyLocalArgs, RecordingsArgs, RecordingsFilter,
+    RecordingsVerb, ReportFormat, RevokeArgs, RobotCreateArgs, RobotsArgs, RobotsVerb, ScpArgs, SerialArgs,
+    SetFlagsArgs, Span, SshArgs, SshConfigArgs, SshRefreshArgs, SshVerb, TunnelArgs, Verb, WhoamiArgs,
 };
 pub use cache::cached_credential;
 pub use error::{CliError, EXIT_CODES, Exit, Refusal};

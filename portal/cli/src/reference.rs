@@ -189,6 +189,24 @@ pub const VERBS: &[VerbReference] = &[
         &["aro operations watch harbor", "aro operations watch harbor --operation 3f2a -o json"],
         Own("an object a line, with `event`: `step`, `done`, `line` or `end`"),
     ),
+    verb(
+        "operator status",
+        &["aro operator status harbor", "aro operator status harbor -o json"],
+        Operation("getOperator"),
+    ),
+    verb(
+        "operator flags",
+        &["aro operator flags harbor --changed", "aro operator flags harbor -o csv"],
+        Own("`items`, each a flag as `getOperator` answers it"),
+    ),
+    verb(
+        "operator set",
+        &[
+            "aro operator set harbor aro.banner.enabled=true --reason 'INC-1234 the customer is to call' --wait",
+            "aro operator set harbor --default aro.banner.enabled --reason 'INC-1234 is over'",
+        ],
+        Operation("setOperatorFlags"),
+    ),
     verb("manifests list", &["aro manifests list", "aro manifests list harbor"], Operation("listManifests")),
     verb("manifests tasks", &["aro manifests tasks"], Operation("listMaintenanceTasks")),
     verb(

@@ -411,6 +411,40 @@ async fn maintenance_is_ordered_waited_for_and_cancelled() {
 }
 
 #[tokio::test]
+async fn the_operator_is_shown_and_its_flags_are_set() {
+    let portal = portal().await;
+    let cluster = ID.to_lowercase();
+    let (exit, table, notes) = portal.run(&["operator", "status", &cluster]).await;
+    assert_eq!(exit, Exit::Ok, "{notes}");
+    assert!(
+        table.lines().nth(1).is_some_and(|row| row.contains("wrong") && row.contains("Set another secret."))
+    );
+    assert!(notes.contains("operator version: v7"), "{notes}");
+    let (exit, text, _) = portal.run(&["operator", "status", &cluster, "-o", "name"]).await;
+    assert_eq!((exit, text.as_str()), (Exit::Ok, "ServicePrincipalValid\nMachineValid\n"));
+    let (_, text, _) = portal.run(&["operator", "flags", &cluster, "--changed", "-o", "csv"]).await;
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines.len() == 2 && lines[1].starts_with("aro.rbac.enabled,true,"), "{text}");
+    assert!(lines[1].ends_with("not written to the cluster yet"), "{text}");
+    portal.seen.try_iter().for_each(drop);
+    let set = ["operator", "set", &cluster, "aro.environment=a=b", "--default", "aro.rbac.enabled"];
+    let (exit, text, notes) =
+        portal.run(&[&set[..], &["--reason", "as agreed", "-o", "json"]].concat()).await;
+    assert_eq!(exit, Exit::Ok, "{notes}");
+    assert_eq!(serde_json::from_str::<Value>(&text).unwrap()["manifest"]["id"], "m-1");
+    let flags = json!({"aro.environment": "a=b", "aro.rbac.enabled": null});
+    assert_eq!(portal.seen.try_iter().last().unwrap().2, json!({"flags": flags, "reason": "as agreed"}));
+    let twice = ["operator", "set", &cluster, "a=1", "--default", "a", "--reason", "r"];
+    assert_eq!(portal.run(&twice).await.0, Exit::Usage);
+    for wrong in [
+        vec!["operator", "set", &cluster, "a", "--reason", "r"],
+        vec!["operator", "set", &cluster, "--reason", "r"],
+    ] {
+        assert!(Aro::try_parse_from([&["aro"][..], &wrong].concat()).is_err(), "{wrong:?}");
+    }
+}
+
+#[tokio::test]
 async fn operations_are_listed_and_watched_to_their_end() {
     let portal = portal().await;
     let cluster = ID.to_lowercase();

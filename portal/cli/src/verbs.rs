@@ -11,6 +11,7 @@ mod kubectl;
 mod manifests;
 mod objects;
 mod operations;
+mod operator;
 mod outage;
 mod profiles;
 mod promql;
@@ -63,6 +64,7 @@ pub(crate) async fn execute(verb: Verb, out: &mut Output) -> Result<(), CliError
         Verb::Elevate(args) => elevations::ask(args, out).await,
         Verb::Elevations(args) => elevations::run(args.verb, out).await,
         Verb::Operations(args) => operations::run(args.verb, out).await,
+        Verb::Operator(args) => operator::run(args.verb, out).await,
         Verb::Manifests(args) => manifests::run(args.verb, out).await,
         Verb::Promql(args) => promql::run(args, out).await,
         Verb::Robots(args) => robots::run(args.verb, out).await,

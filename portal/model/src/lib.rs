@@ -17,6 +17,7 @@ pub mod maintenance;
 pub mod named_cluster;
 pub mod objects;
 pub mod operations;
+pub mod operator;
 pub mod parts;
 pub mod prom;
 pub mod recordings;

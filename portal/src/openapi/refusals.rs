@@ -48,6 +48,19 @@ pub(crate) const MANIFEST: Refusals =
 /// Maintenance that is cancelled: `portal_model::maintenance::cancel`.
 pub(crate) const MANIFEST_CANCELLED: Refusals =
     &[(403, &["elevation_needed"]), (404, &["not_found"]), (409, &["does_not_wait"]), (422, &["invalid"])];
+/// Reads of a cluster's operator: `portal_model::operator::report`.
+pub(crate) const OPERATOR: Refusals = &[
+    (404, &["cluster_not_found", "no_operator"]),
+    (502, &["cluster_forbids", "cluster_unreachable"]),
+    (504, &["cluster_unreachable"]),
+];
+/// Flags of an operator that are set: `portal_model::operator::set_flags`.
+pub(crate) const OPERATOR_FLAGS: Refusals = &[
+    (403, &["elevation_needed"]),
+    (404, &["cluster_not_found"]),
+    (409, &["not_at_rest"]),
+    (422, &["invalid"]),
+];
 /// Requests that name a cluster in their body or query.
 pub(crate) const CLUSTER: Refusals = &[(404, &["cluster_not_found"])];
 
@@ -136,6 +149,7 @@ const fn meaning(status: u16) -> &'static str {
         422 => "A value is not allowed",
         429 => "Too often or too many",
         500 => "The service failed",
+        502 | 504 => "The cluster failed",
         503 => "The service cannot do it now",
         _ => "The request failed",
     }

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use web::ListQuery;
 
 use super::{ELEVATED, VIEWER};
-use crate::openapi::refusals::{MANIFEST, MANIFEST_CANCELLED};
+use crate::openapi::refusals::{MANIFEST, MANIFEST_CANCELLED, OPERATOR, OPERATOR_FLAGS};
 use crate::route::AuditClass::{self, Change, Read};
 use crate::route::{Route, created, get, json, post};
 
@@ -110,6 +110,15 @@ pub(super) static ROWS: &[Route] = &[
     get("/api/v1/maintenance/tasks", VIEWER, AuditClass::None, handler!(api::maintenance::tasks))
         .doc("listMaintenanceTasks", "maintenance", "What maintenance can do")
         .answers(json::<Items<api::maintenance::TaskView>>()),
+    get(v1!("/operator"), VIEWER, Read("cluster.objects"), handler!(api::operator::status))
+        .doc("getOperator", "objects", "The ARO operator of a cluster: version, conditions, flags")
+        .refuses(OPERATOR)
+        .answers(json::<api::operator::OperatorReport>()),
+    post(v1!("/operator/flags"), ELEVATED, Change("operator.flags"), handler!(api::operator::set))
+        .doc("setOperatorFlags", "maintenance", "Set flags of a cluster's ARO operator")
+        .takes::<api::operator::FlagsRequest>()
+        .refuses(OPERATOR_FLAGS)
+        .answers(json::<api::operator::FlagsAnswer>()),
     // Destinations of tunnels, and the cluster's admin credential.
     get(v1!("/tunnel"), ELEVATED, Read("cluster.view"), handler!(api::tunnels::offer))
         .doc("getTunnelOffer", "clusters", "What a tunnel to the cluster may lead to, and the keys to pin")

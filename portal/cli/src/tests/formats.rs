@@ -7,7 +7,7 @@ use super::portal::{Aro, portal};
 use crate::*;
 
 /// Verbs that list, each with what it wants on the command line.
-const LISTS: [&str; 14] = [
+const LISTS: [&str; 15] = [
     "audit list",
     "clusters imported",
     "clusters list",
@@ -19,6 +19,7 @@ const LISTS: [&str; 14] = [
     "manifests tasks",
     "nodes harbor",
     "operations list harbor",
+    "operator flags harbor",
     "operators harbor",
     "recordings list",
     "robots list",

@@ -180,6 +180,18 @@ fn answer(request: &Request, path: &str, query: &str, body: &Value) -> Response 
             let state = if ASKED.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) { "InProgress" } else { "Failed" };
             axum::Json(json!({"items": [manifest("m-1", state), manifest("m-2", "Pending")]})).into_response()
         }
+        ("GET", path) if path.ends_with("/harbor/operator") => axum::Json(json!({
+            "asOf": "2026-11-21T12:00:00Z", "state": "live", "operatorVersion": "v7", "conditions": [
+                {"type": "ServicePrincipalValid", "status": "False", "health": "wrong", "message": "AADSTS7000222", "action": "Set another secret."},
+                {"type": "MachineValid", "status": "True", "health": "healthy", "message": "", "action": ""},
+            ], "flags": [
+                {"name": "aro.banner.enabled", "effective": "false", "default": "false", "source": "default", "changed": false, "pending": false, "problem": ""},
+                {"name": "aro.rbac.enabled", "effective": "true", "document": "false", "source": "document", "changed": true, "pending": true, "problem": ""},
+            ],
+        })).into_response(),
+        ("POST", path) if path.ends_with("/harbor/operator/flags") => {
+            axum::Json(json!({"flags": body["flags"], "manifest": manifest("m-1", "Pending")})).into_response()
+        }
         ("GET", "/api/v1/maintenance/tasks") => axum::Json(json!({"items": [
             {"id": "888fc221-b059-49db-bd02-22ad86cccd6b", "name": "fix SSH", "about": "Repairs rules.", "missing": ""},
         ]})).into_response(),
