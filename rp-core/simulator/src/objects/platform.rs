@@ -74,24 +74,66 @@ fn pools(view: &View<'_>) -> Vec<Value> {
     vec![pool("master", true), pool("worker", false)]
 }
 
+/// What the operator checks, and its words when all is well (`contract/operator.md` §3).
+const CHECKS: [(&str, &str, &str); 6] = [
+    ("InternetReachableFromMaster", "CheckDone", "Outgoing connection successful"),
+    ("InternetReachableFromWorker", "CheckDone", "Outgoing connection successful"),
+    ("ServicePrincipalValid", "ValidationSuccessful", "Service Principal is valid"),
+    ("DefaultIngressCertificate", "CheckDone", "Default ingress certificate is in use"),
+    ("DefaultClusterDNS", "CheckDone", "no in-cluster upstream DNS servers"),
+    ("MachineValid", "CheckDone", "All machines valid"),
+];
+/// Controllers that report a state.
+const CONTROLLERS: [&str; 14] = [
+    "DnsmasqCluster",
+    "DnsmasqMachineConfig",
+    "DnsmasqMachineConfigPool",
+    "EtcHostsCluster",
+    "EtcHostsMachineConfig",
+    "GenevaLogging",
+    "ImageConfig",
+    "IngressControllerARO",
+    "MachineHealthCheck",
+    "MachineSet",
+    "Monitoring",
+    "NetworkPolicy",
+    "Node",
+    "PullSecret",
+];
+
+/// Of a degraded cluster one check and one controller fail.
+fn aro_conditions(view: &View<'_>) -> Vec<Value> {
+    let cluster = view.cluster;
+    let troubled = cluster.shape == ClusterShape::Degraded && !cluster.troubles().is_empty();
+    let mut dice = cluster.dice("aro");
+    let (check, controller) = (dice.below(2), dice.below(CONTROLLERS.len()));
+    let since = |wrong: bool| if wrong { cluster.troubled_since() } else { cluster.created };
+    let checks = CHECKS.iter().enumerate().map(|(number, (kind, reason, message))| {
+        let wrong = troubled && number == check;
+        let failure = "https://arosvc.azurecr.io/: dial tcp 20.62.128.1:443: i/o timeout";
+        let (reason, message) = if wrong { ("CheckFailed", failure) } else { (*reason, *message) };
+        condition(kind, !wrong, reason, message, since(wrong))
+    });
+    let states = CONTROLLERS.iter().enumerate().flat_map(|(number, name)| {
+        let wrong = troubled && number == controller;
+        let error = if wrong { "Operation cannot be fulfilled: the object has been modified" } else { "" };
+        [
+            condition(&format!("{name}ControllerAvailable"), true, "", "", cluster.created),
+            condition(&format!("{name}ControllerProgressing"), false, "", "", cluster.created),
+            condition(&format!("{name}ControllerDegraded"), wrong, "", error, since(wrong)),
+        ]
+    });
+    checks.chain(states).collect()
+}
+
 fn aro(view: &View<'_>) -> Vec<Value> {
     let cluster = view.cluster;
     let spec = json!({
         "resourceId": cluster.id(), "location": cluster.location, "domain": cluster.domain, "infraId": cluster.infra_id,
         "gatewayDomains": [], "banner": {"content": ""},
     });
-    let fine = [
-        "InternetReachableFromMaster",
-        "InternetReachableFromWorker",
-        "ServicePrincipalValid",
-        "DefaultIngressCertificate",
-        "DefaultClusterDNS",
-        "MachineValid",
-    ];
     let mut object = object(view, &ARO, None, "cluster", &spec);
-    let conditions: Vec<Value> =
-        fine.iter().map(|kind| condition(kind, true, "CheckDone", "", cluster.created)).collect();
-    object["status"] = json!({"conditions": conditions, "operatorVersion": "simulated"});
+    object["status"] = json!({"conditions": aro_conditions(view), "operatorVersion": "simulated"});
     vec![object]
 }
 
