@@ -10,6 +10,7 @@ mod kubeconfig;
 mod life;
 mod live;
 mod looks;
+mod maintenance;
 mod openapi;
 mod operations;
 mod pages;

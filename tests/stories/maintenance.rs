@@ -11,8 +11,9 @@ use tests_kit::{Answer, Aro, AroOptions, GENEROUS, Session, binary, until};
 const LONG: Duration = Duration::from_mins(4);
 /// Far enough that nothing starts during the story.
 const LATER: &str = "2099-01-01T00:00:00Z";
+const WHY: &str = "rules are to be checked";
 
-async fn first_cluster(session: &Session) -> Result<String> {
+pub(crate) async fn first_cluster(session: &Session) -> Result<String> {
     let list = session.get("/api/v1/clusters?source=aro&state=healthy&limit=1").await?.ok()?.json()?;
     Ok(list["items"][0]["resourceId"].as_str().with_context(|| list.to_string())?.to_lowercase())
 }
@@ -21,7 +22,7 @@ async fn order(session: &Session, cluster: &str, body: &Value) -> Result<Answer>
     session.change(Method::POST, &format!("/api/v1/clusters{cluster}/maintenance"), Some(body)).await
 }
 
-fn refused(answer: &Answer, status: u16, code: &str) -> Result<()> {
+pub(crate) fn refused(answer: &Answer, status: u16, code: &str) -> Result<()> {
     ensure!(answer.status == status && answer.json()?["code"] == code, "{answer:?}");
     Ok(())
 }
@@ -40,24 +41,28 @@ async fn check(aro: &Aro) -> Result<()> {
     refused(&order(&sre, &cluster, &wanted).await?, 403, "role_missing")?;
     refused(&order(&person, &cluster, &wanted).await?, 403, "elevation_needed")?;
     person.elevate("write").await?;
-    for (wrong, code) in [
-        (json!({ "task": "tidy up", "reason": "x" }), "invalid"),
-        (json!({ "task": "fix SSH", "reason": " " }), "invalid"),
-        (json!({ "task": "MSI certificate renewal", "reason": "x" }), "invalid"),
-        (json!({ "task": "fix SSH", "reason": "x", "priority": 1001 }), "invalid"),
-        (json!({ "task": "fix SSH", "reason": "x", "runBefore": "2001-01-01T00:00:00Z" }), "invalid"),
+    for (wrong, member) in [
+        (json!({ "task": "tidy up", "reason": WHY }), "task: "),
+        (json!({ "task": "fix SSH", "reason": "too short" }), "reason: "),
+        (json!({ "task": "MSI certificate renewal", "reason": WHY }), "task: "),
+        (json!({ "task": "fix SSH", "reason": WHY, "priority": 1001 }), "priority: "),
+        (json!({ "task": "fix SSH", "reason": WHY, "runBefore": "2001-01-01T00:00:00Z" }), "runBefore: "),
     ] {
-        refused(&order(&person, &cluster, &wrong).await?, 422, code).with_context(|| wrong.to_string())?;
+        let answer = order(&person, &cluster, &wrong).await?;
+        refused(&answer, 422, "invalid").with_context(|| wrong.to_string())?;
+        let message = answer.json()?["message"].as_str().unwrap_or_default().to_owned();
+        ensure!(message.starts_with(member), "{wrong}: {message}");
     }
-    let unknown = json!({ "task": "fix SSH", "reason": "x", "runafter": LATER });
+    let unknown = json!({ "task": "fix SSH", "reason": WHY, "runafter": LATER });
     refused(&order(&person, &cluster, &unknown).await?, 400, "bad_request")?;
     cancelled(&person, &cluster).await?;
+    by_form(&person, &sre, &cluster).await?;
     done(aro, &person, &cluster).await
 }
 
 /// What waits is seen everywhere, and is cancelled once.
 async fn cancelled(person: &Session, cluster: &str) -> Result<()> {
-    let later = json!({ "task": "FIX ssh", "reason": "rules are to be checked", "runAfter": LATER,
+    let later = json!({ "task": "FIX ssh", "reason": WHY, "runAfter": LATER,
         "runBefore": "2099-02-01T00:00:00Z" });
     let made = order(person, cluster, &later).await?;
     ensure!(made.status == 201, "{made:?}");
@@ -85,6 +90,73 @@ async fn cancelled(person: &Session, cluster: &str) -> Result<()> {
     refused(&person.change(Method::POST, &other, Some(&why)).await?, 404, "not_found")
 }
 
+/// A page as a browser without scripts loads it.
+async fn page(session: &Session, path: &str) -> Result<Answer> {
+    let headers = [("accept", "text/html"), ("sec-fetch-mode", "navigate")];
+    session.send(Method::GET, path, &headers, None).await
+}
+
+/// Sends the form of a page, with the token that the page has for it.
+async fn send_form(session: &Session, from: &str, to: &str, fields: &[(&str, &str)]) -> Result<Answer> {
+    let shown = page(session, from).await?.ok()?.text;
+    let token = shown.split("name=\"csrf_token\" value=\"").nth(1).and_then(|rest| rest.split('"').next());
+    let token = token.with_context(|| tests_kit::shown(&shown))?;
+    let mut form = url::form_urlencoded::Serializer::new(String::new());
+    form.append_pair("csrf_token", token).extend_pairs(fields);
+    let headers = [
+        ("accept", "text/html"),
+        ("sec-fetch-mode", "navigate"),
+        ("origin", session.base()),
+        ("content-type", "application/x-www-form-urlencoded"),
+    ];
+    session.send(Method::POST, to, &headers, Some(form.finish())).await
+}
+
+async fn fleet_shows(session: &Session, cluster: &str) -> Result<()> {
+    let name = cluster.rsplit('/').next().unwrap_or_default();
+    let shown = page(session, &format!("/maintenance?q={name}")).await?.ok()?.text;
+    let is_there = shown.contains(&format!("{cluster}/operations")) && shown.contains("fix SSH, ordered");
+    ensure!(is_there, "{}", tests_kit::shown(&shown));
+    Ok(())
+}
+
+/// The form of the cluster's page orders, and the dialog that it leads to cancels, without scripts; the page of the fleet
+/// shows it meanwhile.
+async fn by_form(person: &Session, sre: &Session, cluster: &str) -> Result<()> {
+    let home = format!("{cluster}/operations");
+    let offered = page(sre, &home).await?.ok()?.text;
+    ensure!(
+        offered.contains("Ordering a task needs an elevation.") && !offered.contains("order-form"),
+        "{}",
+        tests_kit::shown(&offered)
+    );
+    let task = "888fc221-b059-49db-bd02-22ad86cccd6b";
+    let wrong = [("task", task), ("reason", "short"), ("run_after", "2099-01-01T00:00"), ("priority", "x")];
+    let refused = send_form(person, &home, &home, &wrong).await?;
+    ensure!(
+        refused.status == 422
+            && refused.text.contains("It is a whole number")
+            && refused.text.contains(">short<"),
+        "{} {}",
+        refused.status,
+        tests_kit::shown(&refused.text)
+    );
+    let fields = [("task", task), ("reason", WHY), ("run_after", "2099-01-01T00:00"), ("priority", "7")];
+    let made = send_form(person, &home, &home, &fields).await?;
+    ensure!(made.status == 303, "{made:?}");
+    until("the page of the fleet shows it", GENEROUS, || fleet_shows(sre, cluster)).await?;
+    let shown = page(person, &home).await?.ok()?.text;
+    let path = shown.split('"').find(|part| part.starts_with(cluster) && part.ends_with("/cancel"));
+    let path = path.with_context(|| tests_kit::shown(&shown))?.to_owned();
+    let without = send_form(person, &path, &path, &[("why", ""), ("back", &home)]).await?;
+    ensure!(without.status == 422 && without.text.contains("field-error"), "{}", without.status);
+    let ended = send_form(person, &path, &path, &[("why", "the rules are right"), ("back", &home)]).await?;
+    ensure!(ended.status == 303, "{ended:?}");
+    let gone = page(person, &path).await?;
+    ensure!(gone.status == 409 && gone.text.contains("it is Cancelled"), "{}", gone.status);
+    Ok(())
+}
+
 /// What is due runs to its end, which the person and the auditor see.
 async fn done(aro: &Aro, person: &Session, cluster: &str) -> Result<()> {
     let order =
@@ -104,7 +176,7 @@ async fn done(aro: &Aro, person: &Session, cluster: &str) -> Result<()> {
 }
 
 /// What `aro` writes for that person; it must succeed.
-async fn command_line(aro: &Aro, person: &Session, arguments: &[&str]) -> Result<String> {
+pub(crate) async fn command_line(aro: &Aro, person: &Session, arguments: &[&str]) -> Result<String> {
     let folder = aro.folder();
     let cookie = folder.write("maintenance.cookie", person.cookie().context("a cookie")?)?;
     std::fs::set_permissions(&cookie, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;

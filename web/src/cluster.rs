@@ -80,7 +80,8 @@ impl ClusterPage {
 }
 
 /// Tabs whose numbers follow the cluster.
-const COUNTED: [Tab; 5] = [Tab::Operators, Tab::Nodes, Tab::Machines, Tab::MachineSets, Tab::ControlPlane];
+const COUNTED: [Tab; 6] =
+    [Tab::Operators, Tab::AroOperator, Tab::Nodes, Tab::Machines, Tab::MachineSets, Tab::ControlPlane];
 
 fn count_id(tab: Tab) -> String {
     format!("look-{}", tab.segment())

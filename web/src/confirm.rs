@@ -42,6 +42,8 @@ pub struct ConfirmPage {
     pub submit: String,
     /// Its words while it runs.
     pub running: String,
+    /// Words of the button that does nothing; empty: Cancel.
+    pub leave: &'static str,
     /// What was wrong with all of it; the form stays.
     pub error: Option<Failure>,
     /// In place of the form.

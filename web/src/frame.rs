@@ -107,6 +107,8 @@ pub enum NavItem {
     Clusters,
     /// One query on many clusters.
     Fleet,
+    /// Maintenance of all clusters.
+    Maintenance,
     /// Grants.
     Access,
     /// Elevations.

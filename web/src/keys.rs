@@ -17,12 +17,13 @@ pub struct KeysPage {
 pub(crate) struct KeysDialog;
 
 /// Keys and what they do; `scripts/keys.ts` does it.
-pub const KEYS: [(&[&str], &str); 23] = [
+pub const KEYS: [(&[&str], &str); 24] = [
     (&["Ctrl", "K"], "Jump to a cluster, a page, an action"),
     (&["/"], "Search this page"),
     (&["?"], "This list"),
     (&["G", "C"], "Clusters"),
     (&["G", "E"], "Fleet query"),
+    (&["G", "M"], "Maintenance"),
     (&["G", "A"], "Access"),
     (&["G", "P"], "Elevations"),
     (&["G", "U"], "Audit"),

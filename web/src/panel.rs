@@ -8,6 +8,7 @@ use crate::cluster::Verdict;
 use crate::components::{Condition, EmptyState, Meter, Slot};
 use crate::filters;
 use crate::frame::Frame;
+use crate::objects::OrderPart;
 use crate::parts::{Badge, Link, Notice, Step, Tone};
 
 use crate::table::Table;
@@ -66,6 +67,8 @@ pub enum Block {
     Fold(String, String),
     /// What was said, oldest first.
     Lines(Vec<Line>),
+    /// The form that orders maintenance, or why there is none.
+    Order(OrderPart),
 }
 
 /// One sentence of a log.

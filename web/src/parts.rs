@@ -65,6 +65,11 @@ impl Link {
     pub fn new(text: impl Into<String>, href: impl Into<String>) -> Self {
         Self { text: text.into(), href: href.into() }
     }
+
+    /// Whether a question follows: its words end with an ellipsis, and its page is a dialog.
+    pub(crate) fn asks(&self) -> bool {
+        self.text.ends_with('…')
+    }
 }
 
 /// One thing to know, with at most one action.

@@ -11,6 +11,8 @@ pub enum Tab {
     Overview,
     /// Cluster operators.
     Operators,
+    /// The ARO operator: conditions and flags.
+    AroOperator,
     /// Nodes.
     Nodes,
     /// Machines.
@@ -43,9 +45,10 @@ pub enum Tab {
 
 impl Tab {
     /// All of them, as the bar has them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Overview,
         Self::Operators,
+        Self::AroOperator,
         Self::Nodes,
         Self::Machines,
         Self::MachineSets,
@@ -68,6 +71,7 @@ impl Tab {
         match self {
             Self::Overview => "overview",
             Self::Operators => "operators",
+            Self::AroOperator => "aro-operator",
             Self::Nodes => "nodes",
             Self::Machines => "machines",
             Self::MachineSets => "machinesets",
@@ -97,6 +101,7 @@ impl Tab {
         match self {
             Self::Overview => "Overview",
             Self::Operators => "Operators",
+            Self::AroOperator => "ARO operator",
             Self::Nodes => "Nodes",
             Self::Machines => "Machines",
             Self::MachineSets => "Machine sets",

@@ -273,6 +273,12 @@ view!(
     }
 );
 view!(
+    crate::MaintenancePage,
+    |_p| "Maintenance".into(),
+    list: |p| Some(p.as_list().render()),
+    dialog: |_| None
+);
+view!(
     crate::HostKeysPage,
     |p| format!("Host keys of {}", p.cluster),
     list: |p| Some(p.as_list().render()),

@@ -144,7 +144,7 @@ pub struct NewManifest {
     priority: i64,
     /// It starts after this; now without.
     run_after: Option<Timestamp>,
-    /// It does not start after this; a week from now without.
+    /// It does not start after this; a week after its start without.
     run_before: Option<Timestamp>,
 }
 

@@ -130,11 +130,9 @@ pub fn cluster_refusal(user: &CurrentUser, entry: &Entry) -> Option<AccessRefusa
 pub async fn offer(state: &PortalState, user: &CurrentUser, entry: &Entry, kind: &AccessKind) -> AccessOffer {
     let refusal = refusal(state, user, entry, kind);
     let access = &state.session.access;
-    let least = kind.least_rights();
-    if refusal.is_none() && least > Rights::Read && user.has(Role::Elevated) {
-        // The whole dialog depends on it, so the cache is to have what another replica gave a moment ago. A store error
-        // counts as "not elevated" here; issuing the access reports the error.
-        access.is_elevated(&user.caller, &entry.id, least).await.ok();
+    if refusal.is_none() {
+        // The whole dialog depends on the least rights.
+        standing_now(state, user, entry, kind.least_rights()).await;
     }
     let elevations = access.active_elevations(&user.caller.person.sub);
     let offer = |rights| RightsOffer { rights, standing: standing(user, entry, &elevations, rights) };
@@ -143,6 +141,21 @@ pub async fn offer(state: &PortalState, user: &CurrentUser, entry: &Entry, kind:
         rights: kind.rights().into_iter().map(offer).collect(),
         lives: kind.lives(access.policy()),
     }
+}
+
+/// How a person stands to rights on a cluster now, with what another replica gave a moment ago. A store error counts as
+/// "not elevated" here; what needs the rights reports the error.
+pub async fn standing_now(
+    state: &PortalState,
+    user: &CurrentUser,
+    entry: &Entry,
+    rights: Rights,
+) -> Standing {
+    let access = &state.session.access;
+    if rights > Rights::Read && user.has(Role::Elevated) {
+        access.is_elevated(&user.caller, &entry.id, rights).await.ok();
+    }
+    standing(user, entry, &access.active_elevations(&user.caller.person.sub), rights)
 }
 
 /// How a person stands to rights on a cluster, by their elevations in force.

@@ -40,14 +40,19 @@ pub(crate) fn dialog(
 
 /// What is asked before an access is given, whatever its kind.
 pub(crate) fn question(entry: &Entry, offer: &AccessOffer) -> AccessQuestion {
-    let barred = offer.barred().map(|(rights, lack)| match lack {
+    let barred = offer.barred().map(|(rights, lack)| what_is_missing(entry, rights, lack));
+    AccessQuestion { barred, lives: offer.lives.clone(), ..AccessQuestion::default() }
+}
+
+/// What a person lacks for rights on a cluster, and the way to it.
+pub(crate) fn what_is_missing(entry: &Entry, rights: Rights, lack: Lack) -> (String, Option<Link>) {
+    match lack {
         Lack::Role => ("You need the role elevated; your groups do not include it.".to_owned(), None),
         Lack::Elevation => {
             let (why, way) = elevate_first(entry, rights);
             (why, Some(way))
         }
-    });
-    AccessQuestion { barred, lives: offer.lives.clone(), ..AccessQuestion::default() }
+    }
 }
 
 /// That the person has to elevate first, and the form that does it, filled in.

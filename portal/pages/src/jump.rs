@@ -205,6 +205,7 @@ fn pages(user: &CurrentUser, words: &[String]) -> Vec<JumpItem> {
     let all = [
         ("Clusters", "/", "clusters", true),
         ("Fleet query", "/fleet", "chart", true),
+        ("Maintenance", "/maintenance", "wrench", true),
         ("Access", "/access", "key", true),
         ("Elevations", "/elevations", "power", user.has(Role::Elevated) || user.has(Role::Approver)),
         ("Audit", "/audit", "list", user.has(Role::Auditor)),

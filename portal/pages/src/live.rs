@@ -23,9 +23,10 @@ static WORKLOAD_KINDS: [Kind; 5] =
 static EVENT_KINDS: [Kind; 1] = [Kind::Events];
 
 /// What the pages of objects follow: the same for all, so that navigation between them sends no requests.
-static OBJECT_KINDS: [Kind; 9] = [
+static OBJECT_KINDS: [Kind; 10] = [
     Kind::Version,
     Kind::Operators,
+    Kind::AroCluster,
     Kind::Nodes,
     Kind::Machines,
     Kind::MachineSets,
@@ -40,6 +41,7 @@ pub const fn kinds_of(tab: Tab) -> Option<&'static [Kind]> {
     match tab {
         Tab::Overview
         | Tab::Operators
+        | Tab::AroOperator
         | Tab::Nodes
         | Tab::Machines
         | Tab::MachineSets

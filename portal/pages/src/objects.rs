@@ -12,7 +12,7 @@ use portal_session::context::{Context, Ctx};
 use portal_session::fault::Fault;
 use portal_session::user::CurrentUser;
 use web::objects::{
-    Board, ClusterObjects, MonitorFindings, ObservedRows, Overview, Problem, Row, control_plane_panels,
+    Board, ClusterObjects, MonitorFindings, ObservedRows, Overview, Problem, Row, aro_panel, control_plane_panels,
     looks, machine_board, machine_set_board, machine_sets_panel, machines_panel, node_board, nodes_panel,
     operator_board, operators_panel, overview_board, problems, version_panel,
 };
@@ -168,6 +168,7 @@ fn list(
             shown.filter = Some(filter("operators", &estate.operators, &query));
             operators_panel(base, &estate.operators, &query)
         }
+        Tab::AroOperator => aro_panel(&estate.aro),
         Tab::ControlPlane => {
             shown.board = control_plane_panels(base, &estate.control_plane, &estate.machines, &estate.pools);
             return;

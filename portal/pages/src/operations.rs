@@ -1,21 +1,24 @@
 //! `{RES}/operations`: what is done with a cluster, and what was.
 
+use std::sync::Arc;
+
 use axum::extract::{Path, RawQuery, State};
 use axum::response::Response;
 use http::StatusCode;
 use portal_model::index::Entry;
-use portal_model::maintenance::{of_cluster, task_name};
+use portal_model::maintenance::of_cluster;
 use portal_model::operations::run;
 use portal_model::state::PortalState;
-use portal_session::context::Ctx;
+use portal_session::context::{Context, Ctx};
 use portal_session::fault::Fault;
 use portal_session::user::CurrentUser;
 use rp_database::Typed;
-use rp_documents::maintenance::ManifestState;
 use rp_documents::{ClusterDocument, ManifestDocument, Role};
 use serde::Deserialize;
 use serde_json::Value;
-use web::objects::{ActionRow, ManifestProgress, ManifestRow, Operations, operations_board, run_board};
+use web::objects::{
+    ActionRow, ManifestProgress, ManifestRow, Operations, OrderPart, operations_board, run_board,
+};
 use web::{AuditResult, ClusterPage, ItemHead, Link, NavItem, Section, Tab};
 
 use crate::answer::answer;
@@ -24,6 +27,9 @@ use crate::cluster_head::state_badge;
 use crate::cluster_path::ClusterPath;
 use crate::frame::frame;
 use crate::live::{Fragment, TabInput};
+use crate::maintenance;
+use crate::maintenance_cancel::cancel_path;
+use crate::maintenance_order::{FilledOrder, order_part};
 use crate::objects;
 use crate::operations_board::put;
 
@@ -44,23 +50,46 @@ pub async fn page(
     RawQuery(query): RawQuery,
 ) -> Result<Response, Fault> {
     let entry = state.model.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
-    let query = query.unwrap_or_default();
-    let (mut page, _) = objects::tab_page(&state, &context, &user, &entry, Tab::Operations, "", &query).await;
-    page.grants = Section::Rows(Vec::new(), cluster_head::active(&state, &user, &entry).await);
+    let page = tab(&state, &context, &user, &entry, &query.unwrap_or_default(), None).await?;
+    answer(&context, StatusCode::OK, &page)
+}
+
+/// The tab; `filled` is the form that orders maintenance, when it was sent.
+pub(crate) async fn tab(
+    state: &PortalState,
+    context: &Context,
+    user: &CurrentUser,
+    entry: &Arc<Entry>,
+    query: &str,
+    filled: Option<FilledOrder>,
+) -> Result<ClusterPage, Fault> {
+    let (mut page, _) = objects::tab_page(state, context, user, entry, Tab::Operations, "", query).await;
+    page.grants = Section::Rows(Vec::new(), cluster_head::active(state, user, entry).await);
     let version = page.board.side.pop();
-    let mut operations = logs(&state, &entry, page.frame.now).await;
-    about(&mut operations, &entry, &user);
-    let document = document(&state, &entry).await.map_err(|error| Fault::store(&error))?;
+    let mut operations = logs(state, entry, page.frame.now).await;
+    about(&mut operations, entry, user);
+    let document = document(state, entry).await.map_err(|error| Fault::store(&error))?;
     if let Some(document) = document {
         add(&mut operations, &document);
-        let manifests = of_cluster(&state.session.store, entry.id.key()).await;
-        operations.manifests =
-            manifests.map_err(|error| Fault::store(&error))?.into_iter().map(manifest_row).collect();
+        operations.order = order_part(state, user, entry, filled).await;
+        operations.manifests = manifests(state, entry, &operations.order).await?;
     }
-    (operations.done, operations.done_hidden) = finished_actions(&state, &user, &entry).await;
+    (operations.done, operations.done_hidden) = finished_actions(state, user, entry).await;
     page.board = operations_board(&operations);
     page.board.side.extend(version);
-    answer(&context, StatusCode::OK, &page)
+    Ok(page)
+}
+
+/// The cluster's manifests; those that wait have a way to be cancelled where the person may order too.
+async fn manifests(state: &PortalState, entry: &Entry, order: &OrderPart) -> Result<Vec<ManifestRow>, Fault> {
+    let all = of_cluster(&state.session.store, entry.id.key()).await;
+    let may = matches!(order, OrderPart::Form(_));
+    let row = |document: ManifestDocument| {
+        let row = maintenance::row(&document);
+        let waits = may && row.progress == ManifestProgress::Planned;
+        ManifestRow { cancel: if waits { cancel_path(entry, &document.id) } else { String::new() }, ..row }
+    };
+    Ok(all.map_err(|error| Fault::store(&error))?.into_iter().map(row).collect())
 }
 
 /// One operation.
@@ -114,7 +143,7 @@ async fn document(
     if entry.imported.is_some() {
         return Ok(None);
     }
-    let documents = Typed::<ClusterDocument>::new(std::sync::Arc::clone(&state.session.store));
+    let documents = Typed::<ClusterDocument>::new(Arc::clone(&state.session.store));
     Ok(documents.get(&entry.document).await?.map(|document| document.value))
 }
 
@@ -142,25 +171,6 @@ fn add(operations: &mut Operations, document: &ClusterDocument) {
         if !value.is_empty() {
             operations.more.push((label.to_owned(), value.to_owned()));
         }
-    }
-}
-
-fn manifest_row(document: ManifestDocument) -> ManifestRow {
-    let manifest = document.maintenance_manifest;
-    let (progress, at) = match manifest.state {
-        ManifestState::Pending => (ManifestProgress::Planned, manifest.run_after.max(manifest.retry_after)),
-        ManifestState::InProgress => (ManifestProgress::Running, manifest.started),
-        ManifestState::Completed => (ManifestProgress::Done, manifest.ended),
-        ManifestState::Failed | ManifestState::RetriesExceeded => (ManifestProgress::Failed, manifest.ended),
-        ManifestState::TimedOut => (ManifestProgress::Late, manifest.ended),
-        ManifestState::Cancelled => (ManifestProgress::Cancelled, manifest.ended),
-    };
-    ManifestRow {
-        task: task_name(&manifest.maintenance_task_id).to_owned(),
-        progress,
-        text: manifest.status_text,
-        scheduled: !manifest.created_by_schedule.is_empty(),
-        at,
     }
 }
 

@@ -22,10 +22,12 @@ pub enum Flash {
     Withdrawn,
     Reviewed,
     RobotRevoked(u64),
+    MaintenanceOrdered,
+    MaintenanceCancelled,
 }
 
 impl Flash {
-    const PLAIN: [Self; 10] = [
+    const PLAIN: [Self; 12] = [
         Self::Revoked,
         Self::Extended,
         Self::ElevationRequested,
@@ -36,6 +38,8 @@ impl Flash {
         Self::Ended,
         Self::Withdrawn,
         Self::Reviewed,
+        Self::MaintenanceOrdered,
+        Self::MaintenanceCancelled,
     ];
 
     const fn word(self) -> &'static str {
@@ -52,6 +56,8 @@ impl Flash {
             Self::Withdrawn => "withdrawn",
             Self::Reviewed => "reviewed",
             Self::RobotRevoked(_) => "robot-revoked",
+            Self::MaintenanceOrdered => "ordered",
+            Self::MaintenanceCancelled => "cancelled",
         }
     }
 
@@ -99,6 +105,10 @@ impl Flash {
             Self::Ended => (Tone::Ok, "Ended.", "Grants taken under it only read now.".to_owned()),
             Self::Withdrawn => (Tone::Ok, "Withdrawn.", "Nobody will be asked any more.".to_owned()),
             Self::Reviewed => (Tone::Ok, "Reviewed.", "Your finding is in the audit.".to_owned()),
+            Self::MaintenanceOrdered => {
+                (Tone::Ok, "Ordered.", "It starts in its time, when the cluster is at rest.".to_owned())
+            }
+            Self::MaintenanceCancelled => (Tone::Ok, "Cancelled.", "It does not start.".to_owned()),
             Self::RobotRevoked(n) => {
                 (Tone::Ok, "Revoked.", format!("The robot and {} of it ended.", grants(n)))
             }

@@ -4,7 +4,7 @@ use portal_api as api;
 use portal_pages as pages;
 use serde_json::{Map, Value};
 
-use super::{ADMIN, AUDITOR, SRE, VIEWER};
+use super::{ADMIN, AUDITOR, ELEVATED, SRE, VIEWER};
 use crate::route::AuditClass::{self, Change, Read};
 use crate::route::{Route, content, get, json, post};
 
@@ -28,7 +28,25 @@ pub(super) static ROWS: &[Route] = &[
     get(res!("/operators/{item}"), VIEWER, Read("cluster.view"), handler!(pages::objects::page)),
     get(res!("/clusteroperators"), VIEWER, AuditClass::None, handler!(pages::cluster::old_operators)),
     get(res!("/operations"), VIEWER, Read("cluster.view"), handler!(pages::operations::page)),
+    post(
+        res!("/operations"),
+        ELEVATED,
+        Change("maintenance.plan"),
+        handler!(pages::maintenance_order::order),
+    ),
     get(res!("/operations/{item}"), VIEWER, Read("cluster.view"), handler!(pages::operations::one)),
+    get(
+        res!("/maintenance/{id}/cancel"),
+        ELEVATED,
+        AuditClass::None,
+        handler!(pages::maintenance_cancel::dialog),
+    ),
+    post(
+        res!("/maintenance/{id}/cancel"),
+        ELEVATED,
+        Change("maintenance.cancel"),
+        handler!(pages::maintenance_cancel::cancel),
+    ),
     get(res!("/pods"), VIEWER, Read("cluster.view"), handler!(pages::workloads::page)),
     get(res!("/pods/{namespace}/{item}"), VIEWER, Read("cluster.view"), handler!(pages::workloads::page)),
     get(res!("/pods/{namespace}/{item}/log"), SRE, Read("cluster.view"), handler!(pages::logs::page)),

@@ -15,6 +15,7 @@ pub(super) static ROWS: &[Route] = &[
     get(res!("/explore"), VIEWER, Read("cluster.view"), handler!(pages::explore::page)),
     get(res!("/alerts"), VIEWER, Read("cluster.view"), handler!(pages::alerts::page)),
     get("/fleet", VIEWER, Read("cluster.view"), handler!(pages::fleet::page)),
+    get("/maintenance", VIEWER, Read("clusters.list"), handler!(pages::maintenance::page)),
     get(res!("/statistics"), VIEWER, Read("cluster.view"), handler!(pages::statistics::page)),
     get(res!("/apistatistics"), VIEWER, AuditClass::None, handler!(pages::statistics::tab)),
     get(res!("/kcmstatistics"), VIEWER, AuditClass::None, handler!(pages::statistics::tab)),

@@ -83,6 +83,38 @@ fn approve() -> ConfirmPage {
     }
 }
 
+fn cancel_maintenance() -> ConfirmPage {
+    let facts = [
+        ("Cluster", "harbor-prod-weu-01"),
+        ("Starts after", "2026-11-21T22:00:00Z"),
+        ("Not after", "2026-11-28T22:00:00Z"),
+        ("Waits", ""),
+    ];
+    ConfirmPage {
+        name: "cancel-maintenance",
+        icon: "wrench",
+        title: "Cancel fix SSH?".into(),
+        back: Link::new("Operations", "/operations"),
+        text: vec!["It does not start. Once it has begun it cannot be cancelled.".into()],
+        facts: facts.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+        command: "aro manifests cancel harbor-prod-weu-01 7d1f2a90-5a10-4b6c-9d0c-2b1f6f2f8a11 --why '…'"
+            .into(),
+        action: "/maintenance/7d1f2a90-5a10-4b6c-9d0c-2b1f6f2f8a11/cancel".into(),
+        kind: "danger",
+        submit: "Cancel the task".into(),
+        running: "Cancelling…".into(),
+        leave: "Keep it",
+        fields: vec![why(true)],
+        ..revoke()
+    }
+}
+
+fn cancel_without_reason() -> ConfirmPage {
+    let error = "The reason must say in 10 to 1000 characters what you are going to do.";
+    let field = ConfirmField { value: "no".into(), error: Some(error.into()), ..why(true) };
+    ConfirmPage { fields: vec![field], ..cancel_maintenance() }
+}
+
 fn review() -> ConfirmPage {
     let values = [("yes", "In order"), ("no", "Not in order")];
     ConfirmPage {
@@ -180,6 +212,8 @@ impl Sample for ConfirmPage {
             ("review", review()),
             ("review-mistake", Self { choices: wrong_review, ..review() }),
             ("extend", extend()),
+            ("cancel-maintenance", cancel_maintenance()),
+            ("cancel-maintenance-mistake", cancel_without_reason()),
             ("sign-in-again", Self { failure: Some(again), ..everything() }),
             ("store-away", Self { error: Some(store_away()), ..revoke() }),
             ("error", Self { failure: Some(store_away()), ..revoke() }),

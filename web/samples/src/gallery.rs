@@ -29,6 +29,7 @@ pub fn gallery() -> askama::Result<Vec<GalleryItem>> {
     add::<StatisticsPage>("statistics", &mut items)?;
     add::<AlertsPage>("alerts", &mut items)?;
     add::<FleetPage>("fleet", &mut items)?;
+    add::<web::MaintenancePage>("maintenance", &mut items)?;
     add::<AccessDialog>("access-dialog", &mut items)?;
     add::<web::HostKeysPage>("host-keys", &mut items)?;
     add::<AccessPage>("access", &mut items)?;

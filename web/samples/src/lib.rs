@@ -14,6 +14,7 @@ mod grants;
 mod imported;
 mod jump;
 mod kubeconfig;
+mod maintenance;
 mod metrics;
 mod objects;
 mod prometheus;

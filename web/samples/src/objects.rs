@@ -9,7 +9,7 @@ use rp_rows::{
     MachineSet, Meta, Node, Operator, Pool, RelatedObject, Status, Taint, Version,
 };
 
-use crate::runs;
+use crate::{maintenance, runs};
 use crate::{DAY, HOSTILE, HOUR, MINUTE, NOW, endless};
 use web::objects::{
     ActionRow, Board, ClusterObjects, FiringAlert, MachineRow, MonitorFindings, ObservationState,
@@ -801,6 +801,7 @@ fn done() -> Operations {
         maintenance: "Planned".into(),
         more: vec![("Task".into(), "Everything".into())],
         manifests: runs::manifests(),
+        order: maintenance::order_form(),
         done: vec![ActionRow {
             verb: "grant.issue".into(),
             person: "Juno Aaltonen".into(),
@@ -876,6 +877,14 @@ pub(super) fn samples(page: &ClusterPage, strange: &ClusterPage) -> Vec<(&'stati
                 },
             ),
         ),
+        (
+            "operations-barred",
+            operations(page, &Operations { order: maintenance::order_barred(), ..done() }),
+        ),
+        (
+            "operations-mistakes",
+            operations(page, &Operations { order: maintenance::order_mistakes(), ..done() }),
+        ),
         ("operations-away", operations(page, &Operations { unknown: "The store is away.".into(), ..done() })),
         ("operations-running", operations(page, &Operations { run: Some(runs::running()), ..done() })),
         ("operations-waiting", operations(page, &Operations { run: Some(runs::waiting()), ..done() })),
@@ -888,7 +897,12 @@ pub(super) fn samples(page: &ClusterPage, strange: &ClusterPage) -> Vec<(&'stati
             "operations-hostile",
             operations(
                 strange,
-                &Operations { run: Some(runs::strange()), earlier: vec![runs::strange()], ..done() },
+                &Operations {
+                    run: Some(runs::strange()),
+                    earlier: vec![runs::strange()],
+                    order: maintenance::order_strange(),
+                    ..done()
+                },
             ),
         ),
         ("operation", one_run(page, &runs::failed())),

@@ -188,6 +188,8 @@ pub(super) fn manifests() -> Vec<ManifestRow> {
         text: text.into(),
         scheduled: progress != ManifestProgress::Running,
         at,
+        cancel: if progress == ManifestProgress::Planned { "/maintenance/m-1/cancel" } else { "" }.into(),
+        ..ManifestRow::default()
     };
     let api = "the API server does not answer: connection refused";
     vec![

@@ -36,6 +36,7 @@ fn item(event: &Event, base: &str) -> Item {
         kind: format!("{} {}", words_of(&event.object_kind).to_lowercase(), event.reason),
         badges: Vec::new(),
         quote: event.message.clone(),
+        advice: String::new(),
         at: seconds(event.last).map(DisplayTime::Ago),
         aside: if event.count > 1 { format!("×{}", event.count) } else { String::new() },
         acts: Vec::new(),

@@ -3,7 +3,7 @@
 use crate::panel::{Block, DisplayTime, Item, Pair, Panel};
 use crate::parts::{Badge, Link, Tone};
 
-use super::Operations;
+use super::{Operations, OrderPart};
 
 /// How far a manifest is. The names of the API are `contract/mimo.md` §2.4.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,10 +30,14 @@ pub struct ManifestRow {
     pub scheduled: bool,
     /// When it starts, started, or ended; Unix seconds.
     pub at: i64,
+    /// Its cluster and the page of its operations; empty where all rows are of one cluster.
+    pub cluster: Link,
+    /// Address of the dialog that cancels it; empty: the person may not, or it does not wait.
+    pub cancel: String,
 }
 
 impl ManifestRow {
-    fn item(&self, now: i64) -> Item {
+    pub(crate) fn item(&self, now: i64) -> Item {
         let (tone, icon, word) = match self.progress {
             ManifestProgress::Planned => (Tone::Mute, "wait", "Planned"),
             ManifestProgress::Running => (Tone::Busy, "busy", "Running"),
@@ -48,14 +52,22 @@ impl ManifestRow {
             ManifestProgress::Running => Some(DisplayTime::For(self.at)),
             _ => Some(DisplayTime::Ago(self.at)),
         };
+        let by = if self.scheduled { "by a schedule" } else { "ordered" };
+        let (name, kind) = if self.cluster.text.is_empty() {
+            (Link::new(&*self.task, ""), by.to_owned())
+        } else {
+            (self.cluster.clone(), format!("{}, {by}", self.task))
+        };
+        let cancel = (!self.cancel.is_empty()).then(|| Link::new("Cancel…", &*self.cancel));
         Item {
             tone,
             icon,
-            name: Link::new(&*self.task, ""),
-            kind: if self.scheduled { "by a schedule" } else { "ordered" }.to_owned(),
+            name,
+            kind,
             badges: vec![Badge::quiet(tone, icon, word)],
             quote: self.text.clone(),
             at,
+            acts: cancel.into_iter().collect(),
             ..Item::default()
         }
     }
@@ -68,15 +80,19 @@ pub(super) fn panel(operations: &Operations) -> Panel {
     let mut pairs = if quiet { Vec::new() } else { vec![Pair::text("State", &*operations.maintenance)] };
     pairs.extend(operations.more.iter().map(|(label, value)| Pair::text(label, value)));
     let items: Vec<Item> = operations.manifests.iter().map(|row| row.item(operations.now)).collect();
-    if pairs.is_empty() && items.is_empty() {
-        return panel.well("None", "No maintenance is planned, runs, or ran in the last months.");
-    }
-    let mut panel = panel;
+    let mut panel = if pairs.is_empty() && items.is_empty() {
+        panel.well("None", "No maintenance is planned, runs, or ran in the last months.")
+    } else {
+        panel
+    };
     if !pairs.is_empty() {
         panel = panel.with(Block::Pairs(pairs));
     }
     if !items.is_empty() {
         panel = panel.fact("what is over: newest first").with(Block::Items(items));
     }
-    panel
+    match &operations.order {
+        OrderPart::Hidden => panel,
+        order @ (OrderPart::Barred(..) | OrderPart::Form(_)) => panel.with(Block::Order(order.clone())),
+    }
 }

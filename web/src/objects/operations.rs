@@ -1,7 +1,7 @@
 //! Operations on the cluster: those in its document, maintenance, and versions.
 
 use super::maintenance::{self, ManifestRow};
-use super::{Board, Run, runs};
+use super::{Board, OrderPart, Run, runs};
 use crate::panel::{Block, DisplayTime, Item, Pair, Panel, Value};
 use crate::parts::{Badge, Step};
 
@@ -42,6 +42,8 @@ pub struct Operations {
     pub maintenance: String,
     /// What runs, what waits, and the newest of what is over.
     pub manifests: Vec<ManifestRow>,
+    /// What the person may order.
+    pub order: OrderPart,
     /// Further maintenance fields of the document: label and value.
     pub more: Vec<(String, String)>,
     /// What people did through this portal.

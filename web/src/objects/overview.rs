@@ -359,6 +359,7 @@ pub fn alerts_panel(base: &str, slot: Slot, alerts: &[FiringAlert], later: Optio
             kind: alert.severity.clone(),
             badges: Vec::new(),
             quote: alert.summary.clone(),
+            advice: String::new(),
             at: alert.since.map(DisplayTime::For),
             aside: if alert.count > 1 { format!("×{}", alert.count) } else { String::new() },
             acts,

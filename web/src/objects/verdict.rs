@@ -2,6 +2,7 @@
 
 use rp_rows::{ControlPlaneMachineSet, Etcd, Event, MachineSet, Node, Pool, Version};
 
+use super::aro::{self, AroOperator};
 use super::list::Row;
 use super::machines::{MachineRow, Vm};
 use super::nodes::{node_badges, vm_of};
@@ -23,6 +24,8 @@ pub struct ClusterObjects {
     pub version: ObservedRows<Version>,
     /// Cluster operators.
     pub operators: ObservedRows<OperatorRow>,
+    /// The ARO operator: at most one row.
+    pub aro: ObservedRows<AroOperator>,
     /// Nodes.
     pub nodes: ObservedRows<Node>,
     /// Machines.
@@ -85,6 +88,7 @@ pub fn problems(base: &str, estate: &ClusterObjects, look: &MonitorFindings, now
         let wrong = estate.nodes.rows.iter().filter(|node| node.wrong());
         all.extend(wrong.map(|row| node(base, row, &estate.machines, tone)));
     }
+    all.extend(aro::problems(base, &estate.aro));
     machines(base, estate, &mut all);
     sets(base, estate, &mut all);
     pools(base, estate, &mut all);
@@ -108,8 +112,9 @@ fn rank(kind: &str) -> u8 {
     match kind {
         "operator" => 0,
         "node" => 1,
-        "machine" => 2,
-        _ => 3,
+        "operator check" => 2,
+        "machine" => 3,
+        _ => 4,
     }
 }
 

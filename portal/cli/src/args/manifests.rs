@@ -59,7 +59,7 @@ pub struct OrderArgs {
     /// It starts after this, e.g. 2026-11-27T22:00:00Z; without it now
     #[arg(long, value_name = "TIME")]
     pub run_after: Option<String>,
-    /// It does not start after this; without it a week from now
+    /// It does not start after this; without it a week after it may start
     #[arg(long, value_name = "TIME")]
     pub run_before: Option<String>,
     /// 0 (first) to 1000 (last), among those of the cluster that are due

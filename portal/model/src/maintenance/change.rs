@@ -129,7 +129,9 @@ fn checked(
         wrong.push((OrderField::Task, what.to_owned()));
         return Err(OrderError::Invalid(wrong));
     };
-    let manifest = Manifest::ordered(task.id(), order.priority, order.times, now);
+    // Where no end is named it may start within a week of its time, not of the order.
+    let start = now.max(Timestamp::from_seconds(order.times.run_after));
+    let manifest = Manifest::ordered(task.id(), order.priority, order.times, start);
     if let Err(problem) = manifest.check() {
         wrong.push((OrderField::with_target(&problem.target), problem.message));
     }
@@ -255,6 +257,9 @@ mod tests {
         let (task, reason, manifest) = checked(&sound, LIMITS, NOW).unwrap();
         assert_eq!((task, &*reason), (Task::FixSsh, "it times out"));
         assert_eq!(manifest.run_after, NOW.seconds());
+        let later = Times { run_after: NOW.seconds() + 100 * 86_400, run_before: 0 };
+        let (.., far) = checked(&Order { times: later, ..sound }, LIMITS, NOW).unwrap();
+        assert_eq!((far.run_after, far.run_before), (later.run_after, later.run_after + 7 * 86_400));
         assert_eq!(wrong(&asked("tidy up", "short")), [OrderField::Reason, OrderField::Task]);
         assert_eq!(wrong(&asked("MSI certificate renewal", "it times out")), [OrderField::Task]);
         let late = Order { priority: 1001, ..asked("fix SSH", "it times out") };

@@ -13,6 +13,7 @@ pub(super) fn fragments_of(tab: Tab) -> Option<Fragments> {
     let fragments: Fragments = match tab {
         Tab::Overview => |input| objects::fragments(Tab::Overview, input),
         Tab::Operators => |input| objects::fragments(Tab::Operators, input),
+        Tab::AroOperator => |input| objects::fragments(Tab::AroOperator, input),
         Tab::Nodes => |input| objects::fragments(Tab::Nodes, input),
         Tab::Machines => |input| objects::fragments(Tab::Machines, input),
         Tab::MachineSets => |input| objects::fragments(Tab::MachineSets, input),

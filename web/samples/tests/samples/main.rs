@@ -49,6 +49,7 @@ fn render() -> Vec<Rendered> {
     render_samples::<StatisticsPage>("statistics", &mut all);
     render_samples::<AlertsPage>("alerts", &mut all);
     render_samples::<FleetPage>("fleet", &mut all);
+    render_samples::<web::MaintenancePage>("maintenance", &mut all);
     render_samples::<AccessDialog>("access-dialog", &mut all);
     render_samples::<web::HostKeysPage>("host-keys", &mut all);
     render_samples::<AccessPage>("access", &mut all);

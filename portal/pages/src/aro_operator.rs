@@ -1,0 +1,115 @@
+//! `{RES}/aro-operator`: what the operator inside a cluster reports, and its flags.
+
+use std::time::Duration;
+
+use axum::extract::{RawQuery, State};
+use axum::response::Response;
+use http::StatusCode;
+use portal_model::index::Entry;
+use portal_model::operator::{
+    ConditionReport, FlagReport, Health, condition_reports, document_flags, flag_reports,
+};
+use portal_model::state::PortalState;
+use portal_session::context::Ctx;
+use portal_session::fault::Fault;
+use portal_session::user::CurrentUser;
+use rp_base::Timestamp;
+use rp_documents::Role;
+use rp_observe::Kind;
+use web::objects::{AroOperator, ConditionHealth, OperatorCondition, OperatorFlag, flags_panel};
+use web::{Panel, Section, Tab};
+
+use crate::answer::answer;
+use crate::cluster_head;
+use crate::cluster_path::ClusterPath;
+use crate::objects;
+
+/// How long the flags wait for the cluster; the page has waited for it before.
+const MOMENT: Duration = Duration::from_millis(250);
+
+/// The page.
+pub async fn page(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    user: CurrentUser,
+    ClusterPath(id): ClusterPath,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Fault> {
+    let entry = state.model.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
+    let query = query.unwrap_or_default();
+    let tab = Tab::AroOperator;
+    let (mut page, _) = objects::tab_page(&state, &context, &user, &entry, tab, "", &query).await;
+    page.grants = Section::Rows(Vec::new(), cluster_head::active(&state, &user, &entry).await);
+    page.board.top.push(flags(&state, &user, &entry).await?);
+    answer(&context, StatusCode::OK, &page)
+}
+
+/// The operator as its panel shows it.
+pub(crate) fn operator(cluster: &rp_rows::AroCluster) -> AroOperator {
+    let conditions = condition_reports(cluster).into_iter().map(condition).collect();
+    AroOperator { version: cluster.operator_version.clone(), conditions }
+}
+
+fn condition(report: ConditionReport) -> OperatorCondition {
+    let message = match (report.reason.as_str(), report.message) {
+        ("" | "CheckDone" | "CheckFailed", message) => message,
+        (reason, message) if message.is_empty() => reason.to_owned(),
+        (reason, message) => format!("{reason}: {message}"),
+    };
+    OperatorCondition {
+        kind: report.kind,
+        status: report.status,
+        health: match report.health {
+            Health::Wrong => ConditionHealth::Wrong,
+            Health::Unknown => ConditionHealth::Unknown,
+            Health::Progressing => ConditionHealth::Progressing,
+            Health::Unrated => ConditionHealth::Unrated,
+            Health::Healthy => ConditionHealth::Healthy,
+        },
+        message,
+        since: report.since.map(Timestamp::seconds),
+        meaning: report.meaning,
+        action: report.action,
+    }
+}
+
+/// The panel of the flags: they are read with the page, and do not follow the cluster.
+async fn flags(state: &PortalState, user: &CurrentUser, entry: &Entry) -> Result<Panel, Fault> {
+    if entry.imported.is_some() {
+        return Ok(flags_panel(&[], None, "The service sets no flags of an imported cluster."));
+    }
+    let document =
+        document_flags(&state.session.store, &entry.id).await.map_err(|error| Fault::store(&error))?;
+    let base = entry.path();
+    let change = user.has(Role::Elevated).then_some(base.as_str());
+    let document = document.unwrap_or_default();
+    let viewing =
+        entry.reachable.then(|| state.model.clusters.observer.watch(&entry.id, &[Kind::AroCluster]));
+    let snapshot = match &viewing {
+        Some(viewing) => Some(viewing.settled(MOMENT).await),
+        None => None,
+    };
+    let cluster = snapshot.as_ref().and_then(|snapshot| snapshot.aro_cluster.items.first());
+    let note = if cluster.is_some() {
+        ""
+    } else {
+        "The cluster's own flags are not known now. The values are worked out from the cluster's document."
+    };
+    let flags: Vec<OperatorFlag> =
+        flag_reports(&document, cluster.map(AsRef::as_ref)).into_iter().map(flag).collect();
+    Ok(flags_panel(&flags, change, note))
+}
+
+fn flag(report: FlagReport) -> OperatorFlag {
+    OperatorFlag {
+        name: report.name,
+        about: report.about.to_owned(),
+        document: report.document,
+        cluster: report.cluster,
+        default: report.default,
+        effective: report.effective,
+        changed: report.changed,
+        pending: report.pending,
+        problem: report.problem,
+    }
+}
