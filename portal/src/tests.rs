@@ -1,5 +1,6 @@
 //! The portal without a socket: requests go into `app(state)`.
 
+mod aro_operator;
 mod backchannel;
 mod clients;
 mod cluster_pages;

@@ -1,6 +1,7 @@
 //! The objects of a cluster as pages show them: plain rows, and the panels, tables and verdict made from them.
 //! Rows (`rp_rows`) are plain values; this crate does not read them from the cluster.
 
+mod aro;
 mod conditions;
 mod events;
 mod list;
@@ -8,6 +9,7 @@ mod machines;
 mod maintenance;
 mod nodes;
 mod operations;
+mod operator_flags;
 mod operators;
 mod order;
 mod overview;
@@ -26,12 +28,14 @@ use crate::panel::{Block, Panel};
 use crate::parts::{Badge, Failure, Link, Notice, Tone};
 use crate::text::encode;
 
+pub use aro::{AroOperator, ConditionHealth, OperatorCondition, aro_panel};
 pub use events::{event_items, events_panel};
 pub use list::Row;
 pub use machines::{MachineRow, Vm, machine_board, machines_panel};
 pub use maintenance::{ManifestProgress, ManifestRow};
 pub use nodes::{node_board, nodes_panel};
 pub use operations::{ActionRow, Operations, followed, operations_board, run_board};
+pub use operator_flags::{OperatorFlag, flags_panel};
 pub use operators::{OperatorRow, operator_board, operators_panel};
 pub use order::{OrderBox, OrderErrors, OrderForm, OrderPart, TaskChoice};
 pub use overview::{FiringAlert, MonitorFindings, Overview, alerts_panel, control_panel, overview_board};

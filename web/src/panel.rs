@@ -110,6 +110,8 @@ pub struct Item {
     pub badges: Vec<Badge>,
     /// The cluster's words, unedited.
     pub quote: String,
+    /// Our words: what it means, and what to do.
+    pub advice: String,
     /// Since when, or until when.
     pub at: Option<DisplayTime>,
     /// At the end of the line, e.g. "×38".

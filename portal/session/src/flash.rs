@@ -24,10 +24,11 @@ pub enum Flash {
     RobotRevoked(u64),
     MaintenanceOrdered,
     MaintenanceCancelled,
+    FlagSet,
 }
 
 impl Flash {
-    const PLAIN: [Self; 12] = [
+    const PLAIN: [Self; 13] = [
         Self::Revoked,
         Self::Extended,
         Self::ElevationRequested,
@@ -40,6 +41,7 @@ impl Flash {
         Self::Reviewed,
         Self::MaintenanceOrdered,
         Self::MaintenanceCancelled,
+        Self::FlagSet,
     ];
 
     const fn word(self) -> &'static str {
@@ -58,6 +60,7 @@ impl Flash {
             Self::RobotRevoked(_) => "robot-revoked",
             Self::MaintenanceOrdered => "ordered",
             Self::MaintenanceCancelled => "cancelled",
+            Self::FlagSet => "flag-set",
         }
     }
 
@@ -109,6 +112,9 @@ impl Flash {
                 (Tone::Ok, "Ordered.", "It starts in its time, when the cluster is at rest.".to_owned())
             }
             Self::MaintenanceCancelled => (Tone::Ok, "Cancelled.", "It does not start.".to_owned()),
+            Self::FlagSet => {
+                (Tone::Ok, "Flag set.", "Maintenance writes it to the cluster; see Operations.".to_owned())
+            }
             Self::RobotRevoked(n) => {
                 (Tone::Ok, "Revoked.", format!("The robot and {} of it ended.", grants(n)))
             }

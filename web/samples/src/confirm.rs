@@ -163,6 +163,32 @@ fn extend() -> ConfirmPage {
     }
 }
 
+fn flag() -> ConfirmPage {
+    let values = [("=true", "true"), ("=false", "false"), ("=", "Hands off"), ("default", "Default (true)")];
+    let facts = [("Cluster", "harbor-prod-weu-01"), ("In the document", "true"), ("Default", "true")];
+    ConfirmPage {
+        name: "flag",
+        icon: "pen",
+        title: "Set aro.guardrails.policies.aro-privileged-namespace-deny.managed".into(),
+        back: Link::new("ARO operator", "/"),
+        text: vec!["Policy for namespaces of the platform.".into()],
+        facts: facts.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+        choices: Some(ConfirmChoices {
+            legend: "Value".into(),
+            name: "value",
+            values: values.map(|(value, words)| (value.to_owned(), words.to_owned())).into(),
+            chosen: "=true".into(),
+            error: None,
+        }),
+        fields: vec![why(true)],
+        command: "aro operator set harbor-prod-weu-01 aro.guardrails.policies.aro-privileged-namespace-deny.managed=VALUE --reason REASON --wait".into(),
+        kind: "power",
+        submit: "Set flag".into(),
+        running: "Setting…".into(),
+        ..revoke()
+    }
+}
+
 impl Sample for ConfirmPage {
     fn samples() -> Vec<(&'static str, Self)> {
         let text = || HOSTILE.to_owned();
@@ -214,6 +240,7 @@ impl Sample for ConfirmPage {
             ("extend", extend()),
             ("cancel-maintenance", cancel_maintenance()),
             ("cancel-maintenance-mistake", cancel_without_reason()),
+            ("flag", flag()),
             ("sign-in-again", Self { failure: Some(again), ..everything() }),
             ("store-away", Self { error: Some(store_away()), ..revoke() }),
             ("error", Self { failure: Some(store_away()), ..revoke() }),
