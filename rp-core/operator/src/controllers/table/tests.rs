@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use rp_operator_api::conditions::{Check, Health, advice};
 use rp_operator_api::deployment::permissions::CONTROLLERS;
 use rp_operator_api::flags::Fallback;
 
@@ -22,12 +23,32 @@ fn flags() -> String {
     out
 }
 
+/// The conditions for people, in Markdown.
+fn conditions() -> String {
+    let mut out = String::from(
+        "| Condition | Wrong when | What it is about | What to do when it is wrong |\n|---|---|---|---|\n",
+    );
+    let checks = Check::ALL.map(|check| (check.name().to_owned(), "False"));
+    let controllers = [("Available", "False"), ("Degraded", "True")];
+    let controllers = controllers.map(|(state, wrong)| (format!("NAMEController{state}"), wrong));
+    for (kind, wrong) in checks.into_iter().chain(controllers) {
+        let words = advice(&kind, wrong, "");
+        assert_eq!(words.health, Health::Wrong, "{kind}");
+        writeln!(out, "| `{kind}` | {wrong} | {} | {} |", words.meaning, words.action).unwrap();
+    }
+    out
+}
+
 #[test]
 fn the_documentation_has_every_controller_and_every_flag() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/operations/operator.md");
     let text = std::fs::read_to_string(&file).unwrap();
     let mut wanted = text;
-    for (mark, table) in [("<!-- flags -->", flags()), ("<!-- controllers -->", markdown())] {
+    for (mark, table) in [
+        ("<!-- conditions -->", conditions()),
+        ("<!-- flags -->", flags()),
+        ("<!-- controllers -->", markdown()),
+    ] {
         let (before, rest) = wanted.split_once(mark).unwrap();
         let (_, after) = rest.split_once("<!-- end -->").unwrap();
         wanted = format!("{before}{mark}\n{table}<!-- end -->{after}");
