@@ -119,7 +119,7 @@ fn environment(services: &Services, place: &RpResources) -> anyhow::Result<Envir
         clock: Arc::clone(&services.clock),
         random: Arc::clone(&services.random),
         clusters: Arc::new(PrivateLinkClients(services.dialer.clone())),
-        periods: Periods::CONTRACT,
+        periods: Periods { poll: settings.backend.condition_poll, ..Periods::CONTRACT },
     })
 }
 

@@ -5,6 +5,9 @@ use std::time::Duration;
 use rp_settings::check::at_most_a_minute;
 use rp_settings::{Reader, count, duration, section};
 
+/// Between two checks of a condition, at least.
+const LEAST_CONDITION_POLL: Duration = Duration::from_millis(100);
+
 section! {
     /// Workers of the resource provider: the defaults are the contract's values.
     "backend" pub struct Backend {
@@ -24,6 +27,8 @@ section! {
         retry: Duration = duration("10s"),
         /// The longest such wait.
         retry_most: Duration = duration("10m"),
+        /// Between two checks of a condition that a step waits for (`contract/backend.md` §9.1).
+        condition_poll: Duration = duration("10s"),
         /// On stop: how long running operations may take to come to the end of their step.
         drain: Duration = duration("60s"),
     }
@@ -34,6 +39,10 @@ pub(crate) fn read(r: &mut Reader) -> Backend {
     at_most_a_minute(r, "backend.lease", backend.lease);
     if backend.lease < Duration::from_secs(1) {
         r.mistake("backend.lease", "is at least 1s: leases are counted in whole seconds");
+    }
+    at_most_a_minute(r, "backend.condition_poll", backend.condition_poll);
+    if backend.condition_poll < LEAST_CONDITION_POLL {
+        r.mistake("backend.condition_poll", "is at least 100ms: each check calls the cluster or Azure");
     }
     if backend.heartbeat * 3 > backend.lease {
         r.mistake("backend.heartbeat", "is at most a third of backend.lease, so that one may fail");

@@ -293,6 +293,14 @@ fn keys_that_contradict_each_other() {
             "aro.toml:2: metrics.statsd_socket: expected udp:<host>:<port> or unix:<path>",
         ),
         (
+            "[backend]\ncondition_poll = \"2m\"".to_owned(),
+            "aro.toml:2: backend.condition_poll: must be at most 60s, got 2m",
+        ),
+        (
+            "[backend]\ncondition_poll = \"1ms\"".to_owned(),
+            "aro.toml:2: backend.condition_poll: is at least 100ms: each check calls the cluster or Azure",
+        ),
+        (
             "[private_link]\naddress = \"h:1\"".to_owned(),
             "aro.toml:2: private_link.address: has no effect unless private_link.way is \"connect\"",
         ),
@@ -305,6 +313,13 @@ fn keys_that_contradict_each_other() {
         assert_eq!(told(read(&text, &[], &[], &[])), [expected], "{text}");
     }
     assert_eq!(told(read("[private_link]\nway = \"connect\"", &[], &[], &[])).len(), 4);
+}
+
+#[test]
+fn workers_have_the_periods_of_the_contract() {
+    let backend = read("", &[], &[], &[]).unwrap().backend;
+    let periods = [backend.lease, backend.heartbeat, backend.poll, backend.condition_poll];
+    assert_eq!(periods, [60, 10, 10, 10].map(Duration::from_secs));
 }
 
 #[test]
