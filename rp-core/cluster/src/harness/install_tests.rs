@@ -4,6 +4,7 @@ use std::io;
 
 use rp_api::CloudError;
 use rp_install::runner::RunError;
+use rp_install::state::StateError;
 use rp_simulator_azure::{Fault, FaultResponse};
 use serde_json::json;
 
@@ -95,6 +96,11 @@ async fn what_an_installer_fails_with_is_told_by_the_table() {
         (failed("level=fatal"), "InternalServerError", "Delete the cluster and create it again"),
         (
             RunError::Deadline { command: "create manifests", seconds: 1, output: String::new() },
+            "InternalServerError",
+            "Delete the cluster and create it again",
+        ),
+        (
+            RunError::State(StateError::NoObject { line: 1, column: 2 }),
             "InternalServerError",
             "Delete the cluster and create it again",
         ),

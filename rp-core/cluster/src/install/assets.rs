@@ -49,9 +49,19 @@ fn failed(error: &RunError, order: &InstallOrder) -> StepError {
             Some(reason) => StepError::Explained { told: reason.told(None), detail },
             None => StepError::Explained { told: unprepared(), detail },
         },
-        RunError::Deadline { .. } | RunError::NoAsset { .. } => {
-            StepError::Explained { told: unprepared(), detail }
-        }
-        _ => StepError::Other(detail),
+        // The program ended well, and what it made is missing or has another form: another attempt may succeed.
+        RunError::Deadline { .. }
+        | RunError::NoAsset { .. }
+        | RunError::Large { .. }
+        | RunError::Form { .. }
+        | RunError::State(_)
+        | RunError::Authority(_)
+        | RunError::Transform(_) => StepError::Explained { told: unprepared(), detail },
+        // Ours: the folder, the program, or the inputs that we wrote.
+        RunError::Id
+        | RunError::Folder { .. }
+        | RunError::Start { .. }
+        | RunError::Input(_)
+        | RunError::Manifest(_) => StepError::Other(detail),
     }
 }
