@@ -91,7 +91,7 @@ pub async fn open_sqlite(path: &Path, clock: &SharedClock) -> Result<SharedStore
 /// # Errors
 /// [`StoreOpenError::Open`].
 pub async fn open_postgres(options: &PostgresOptions) -> Result<SharedStore, StoreOpenError> {
-    let store = PostgresStore::connect(options.clone())
+    let store = Box::pin(PostgresStore::connect(options.clone()))
         .await
         .map_err(|cause| StoreOpenError::Open { place: options.place(), cause })?;
     Ok(Arc::new(store))

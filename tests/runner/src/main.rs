@@ -80,11 +80,10 @@ fn run(arguments: &Arguments) -> Result<bool> {
         outcomes.extend(done);
     }
     if arguments.only.is_none() && !plan.examples.is_empty() {
-        let run = || plan.examples.iter().map(|package| doctests::run(&arguments.workspace, package));
-        let (done, usage) = cpu::measured(|| run().collect::<Vec<_>>());
-        done.iter().for_each(report::outcome);
-        times.push("examples", &usage, &done);
-        outcomes.extend(done);
+        let (done, usage) = cpu::measured(|| doctests::run(&arguments.workspace, &plan.examples));
+        report::outcome(&done);
+        times.push("examples", &usage, std::slice::from_ref(&done));
+        outcomes.push(done);
     }
     let flaky = flakes::again(&mut outcomes, &allowed);
     if let Some(file) = &arguments.times {

@@ -50,9 +50,9 @@ impl Listener {
         let wait = self.link.call_wait;
         let mut switched = self.link.servers().switched();
         let pool = self.link.pool();
-        let mut connection = bounded(wait, PgListener::connect_with(&pool)).await?;
+        let mut connection = bounded(wait, Box::pin(PgListener::connect_with(&pool))).await?;
         connection.eager_reconnect(false);
-        bounded(wait, connection.listen(CHANNEL)).await?;
+        bounded(wait, Box::pin(connection.listen(CHANNEL))).await?;
         for collection in Collection::ALL {
             self.notifiers.bump(collection);
         }

@@ -55,7 +55,7 @@ pub(super) async fn run(link: Link, pulse: Arc<Pulse>, period: Duration, mut end
 /// Whether the server is the primary. Not tried again: the next tick is.
 async fn is_primary(link: &Link) -> Result<bool, Fault> {
     let wait = link.servers().patience().unwrap_or(link.call_wait);
-    let mut connection = bounded(wait, link.pool().acquire()).await?;
+    let mut connection = bounded(wait, Box::pin(link.pool().acquire())).await?;
     let ask = sqlx::query("SELECT NOT pg_is_in_recovery()").fetch_one(&mut *connection);
     let outcome = bounded(wait, ask).await;
     if outcome.as_ref().is_err_and(Fault::is_lost) {
