@@ -12,9 +12,9 @@ use portal_session::context::{Context, Ctx};
 use portal_session::fault::Fault;
 use portal_session::user::CurrentUser;
 use web::objects::{
-    Board, ClusterObjects, MonitorFindings, ObservedRows, Overview, Problem, Row, aro_panel, control_plane_panels,
-    looks, machine_board, machine_set_board, machine_sets_panel, machines_panel, node_board, nodes_panel,
-    operator_board, operators_panel, overview_board, problems, version_panel,
+    Board, ClusterObjects, MonitorFindings, ObservedRows, Overview, Problem, Row, aro_panel,
+    control_plane_panels, looks, machine_board, machine_set_board, machine_sets_panel, machines_panel,
+    node_board, nodes_panel, operator_board, operators_panel, overview_board, problems, version_panel,
 };
 use web::{ClusterPage, ItemHead, Link, NavItem, Tab, TabCount, TableFilter, TableQuery};
 

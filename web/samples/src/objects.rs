@@ -18,8 +18,8 @@ use web::{
     TableQuery, Tone,
 };
 
-use crate::{maintenance, runs};
 use crate::{DAY, HOSTILE, MINUTE, NOW};
+use crate::{maintenance, runs};
 use clusters::{all_in, failed, forbidden, hostile, many, plain, stale};
 pub(crate) use clusters::{degraded, well};
 
@@ -264,10 +264,7 @@ pub(super) fn samples(page: &ClusterPage, strange: &ClusterPage) -> Vec<(&'stati
                 },
             ),
         ),
-        (
-            "operations-barred",
-            operations(page, &Operations { order: maintenance::order_barred(), ..done() }),
-        ),
+        ("operations-barred", operations(page, &Operations { order: maintenance::order_barred(), ..done() })),
         (
             "operations-mistakes",
             operations(page, &Operations { order: maintenance::order_mistakes(), ..done() }),

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use rp_rows::{
-    Available, ConditionState, Etcd, Event, History, Operator, RelatedObject, Status, Version,
-};
+use rp_rows::{Available, ConditionState, Etcd, Event, History, Operator, RelatedObject, Status, Version};
 use web::objects::OperatorRow;
 
 use super::{INFRA, at, condition, meta};
