@@ -299,10 +299,14 @@ fn no_page_is_left_out() {
     }
 }
 
-/// The texts of a folder's files.
+/// The texts of a folder's files, and of those of its folders.
 fn sources(folder: &Path) -> Vec<String> {
-    let files = std::fs::read_dir(folder).expect("a folder");
-    files.map(|file| std::fs::read_to_string(file.expect("a file").path()).expect("a source")).collect()
+    let paths = std::fs::read_dir(folder).expect("a folder").map(|file| file.expect("a file").path());
+    let texts = paths.flat_map(|path| match path.is_dir() {
+        true => sources(&path),
+        false => vec![std::fs::read_to_string(&path).expect("a source")],
+    });
+    texts.collect()
 }
 
 #[test]
