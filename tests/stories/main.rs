@@ -39,6 +39,7 @@ mod monitor_pool;
 mod monitor_wire;
 mod node_files;
 mod observe;
+mod operator_flags;
 mod openapi_clients;
 mod pages_life;
 mod parts;

@@ -203,7 +203,7 @@ impl World {
 #[tokio::test(flavor = "multi_thread")]
 async fn whatever_is_killed_each_cluster_is_made_once_and_leaves_nothing() -> Result<()> {
     let kills = if std::env::var_os("ARO_SOAK").is_some() { 1000 } else { 20 };
-    torn(kills).await.with_context(|| format!("seed {SEED}, {kills} kills"))
+    Box::pin(torn(kills)).await.with_context(|| format!("seed {SEED}, {kills} kills"))
 }
 
 async fn torn(kills: usize) -> Result<()> {

@@ -121,7 +121,7 @@ async fn reasons_are_sentences() {
         match issued {
             Ok(issued) => assert!(good && issued.grant.reason == reason.trim(), "{reason}"),
             Err(IssueError::Reason(BadReason(ReasonLimits { least: 10, most: 1000 }))) => {
-                assert!(!good, "{reason}")
+                assert!(!good, "{reason}");
             }
             Err(error) => panic!("{error}"),
         }
