@@ -114,7 +114,7 @@ fn environment(services: &Services, place: &RpResources) -> anyhow::Result<Envir
         certificates,
         role_sets: stored_role_sets(services),
         gateways,
-        installation: installation(services),
+        installation: installation(services)?,
         keyring: services.keyring.clone(),
         clock: Arc::clone(&services.clock),
         random: Arc::clone(&services.random),
@@ -134,14 +134,18 @@ const fn features(settings: &Settings) -> Features {
     }
 }
 
-/// The installer of the settings, as a process of this machine.
-fn installation(services: &Services) -> Installation {
+/// The installer of the settings, as a process of this machine. It runs in a folder of its own, so paths are made
+/// absolute.
+///
+/// # Errors
+/// A path is empty, or this process has no working folder.
+fn installation(services: &Services) -> anyhow::Result<Installation> {
     let settings = &services.settings;
     let own = &settings.rp.install;
-    let Some(binary) = own.install_binary.clone() else { return Installation::None { setting: INSTALLER } };
+    let Some(binary) = &own.install_binary else { return Ok(Installation::None { setting: INSTALLER }) };
     let runner = LocalProcess::new(
-        binary,
-        own.install_folder.clone(),
+        std::path::absolute(binary).context("rp.install_binary")?,
+        std::path::absolute(&own.install_folder).context("rp.install_folder")?,
         own.install_deadline,
         Arc::clone(&services.clock),
         Arc::clone(&services.random),
@@ -152,11 +156,11 @@ fn installation(services: &Services) -> Installation {
         }
         _ => None,
     };
-    Installation::Assets(AssetInstallation {
+    Ok(Installation::Assets(AssetInstallation {
         runner: Arc::new(runner),
         versions: Arc::new(StoredVersions(Typed::new(Arc::clone(&services.store)))),
         certificate,
-    })
+    }))
 }
 
 /// What the operator of a cluster is deployed with.
