@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use rp_backend::{Backend, BackendParts};
 use rp_base::chain;
-use rp_cluster::{ClusterManager, Environment, StepMetrics};
+use rp_cluster::{AssetInstallation, ClusterManager, Environment, Installation, StepMetrics};
+use rp_database::Typed;
 use rp_metrics::Statsd;
 use rp_runtime::Lifecycle;
 use tokio::task::JoinHandle;
 
 use crate::environment::{domain, own_environment};
-use crate::{Services, maintenance};
+use crate::{Services, installs, maintenance};
 
 /// The service's name in statsd.
 const STATSD: &str = "rp";
@@ -40,6 +41,7 @@ pub fn run(
     statsd: Statsd,
 ) -> anyhow::Result<JoinHandle<()>> {
     let environment = Arc::new(environment);
+    remove_abandoned_installs(services, life, &environment.installation);
     let maintained = services.settings.maintenance.enabled;
     let maintenance =
         maintained.then(|| maintenance::within(services, life, Arc::clone(&environment))).transpose()?;
@@ -63,4 +65,14 @@ pub fn run(
             tracing::error!(error = %chain(&error), "maintenance failed");
         }
     }))
+}
+
+/// Beside the workers, until they stop.
+fn remove_abandoned_installs(services: &Services, life: &Lifecycle, installation: &Installation) {
+    let Installation::Assets(AssetInstallation { runner, .. }) = installation else { return };
+    let (runner, clusters) = (Arc::clone(runner), Typed::new(Arc::clone(&services.store)));
+    let stop = life.stopping();
+    tokio::spawn(async move {
+        stop.run_until_cancelled(installs::remove_abandoned(&*runner, &clusters)).await;
+    });
 }

@@ -7,6 +7,7 @@ pub mod backend;
 pub mod environment;
 pub mod files;
 pub mod frontend;
+mod installs;
 pub mod listener_limits;
 pub mod maintenance;
 pub mod monitor;

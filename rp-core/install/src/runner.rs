@@ -132,4 +132,10 @@ pub trait InstallRunner: Send + Sync + std::fmt::Debug + 'static {
     /// # Errors
     /// [`RunError`].
     async fn remove(&self, id: &str) -> Result<(), RunError>;
+
+    /// Ids of the installations of which this runner keeps something.
+    ///
+    /// # Errors
+    /// [`RunError`].
+    async fn kept(&self) -> Result<Vec<String>, RunError>;
 }

@@ -14,13 +14,14 @@ use rp_base::{Clock as _, Secret, SystemClock, SystemRandom};
 use rp_install::authority::{Authority, Client, KeyedCertificate};
 use serde_json::{Value, json};
 
-/// Entries of the state: who signs clients of the API server, the administrator's kubeconfig, and the certificate that the
-/// server shows inside the network.
+/// Entries of the state: who signs clients of the API server, the administrator's kubeconfig, and the certificates that the
+/// server shows inside the network and to customers.
 const SIGNER: &str = "*tls.AdminKubeConfigSignerCertKey";
 const ADMIN: &str = "*kubeconfig.AdminInternalClient";
-const API_SERVER: &str = "*tls.KubeAPIServerInternalLBServerCertKey";
+const INTERNAL: &str = "*tls.KubeAPIServerInternalLBServerCertKey";
+const EXTERNAL: &str = "*tls.KubeAPIServerExternalLBServerCertKey";
 /// How many files of `bootstrap.ign` are no concern of ours; they are the first.
-pub const UNTOUCHED: usize = 5;
+pub const UNTOUCHED: usize = 7;
 const SERVER_SECRET: &str = "manifests/machine-config-server-tls-secret.yaml";
 
 /// The root authority as the installer makes one.
@@ -98,8 +99,10 @@ pub fn bootstrap(files: &BTreeMap<String, String>, state: &Value) -> Result<Valu
         file("/etc/motd", "bootstrap\n"),
         file("/opt/openshift/auth/kubeconfig", &state[ADMIN]["Config"].to_string()),
         tls("admin-kubeconfig-ca-bundle.crt", &raw(SIGNER, "CertRaw")?),
-        tls("kube-apiserver-internal-lb-server.crt", &raw(API_SERVER, "CertRaw")?),
-        tls("kube-apiserver-internal-lb-server.key", &raw(API_SERVER, "KeyRaw")?),
+        tls("kube-apiserver-internal-lb-server.crt", &raw(INTERNAL, "CertRaw")?),
+        tls("kube-apiserver-internal-lb-server.key", &raw(INTERNAL, "KeyRaw")?),
+        tls("kube-apiserver-lb-server.crt", &raw(EXTERNAL, "CertRaw")?),
+        tls("kube-apiserver-lb-server.key", &raw(EXTERNAL, "KeyRaw")?),
         tls("machine-config-server.crt", &raw("*tls.RootCA", "CertRaw")?),
         tls("machine-config-server.key", &raw("*tls.RootCA", "KeyRaw")?),
     ];
@@ -125,9 +128,11 @@ pub fn state(root: &KeyedCertificate, domain: &str, config: &Value) -> Value {
     let now = SystemClock.now();
     let new = |name: &str| named_authority(name, &KeyPair::generate().unwrap());
     let (signer, servers) = (new("admin-kubeconfig-signer"), new("kube-apiserver-lb-signer"));
-    let api = Authority::read("servers", &servers).unwrap();
-    let host = format!("api-int.{domain}");
-    let api = api.machine_config_server(&host, Ipv4Addr::LOCALHOST, &SystemRandom, now).unwrap();
+    let lb_signer = Authority::read("servers", &servers).unwrap();
+    let server = |host: &str| {
+        let host = format!("{host}.{domain}");
+        pair(&lb_signer.machine_config_server(&host, Ipv4Addr::LOCALHOST, &SystemRandom, now).unwrap())
+    };
     let client = Client {
         user: "system:admin",
         organisation: Some("system:masters"),
@@ -137,7 +142,8 @@ pub fn state(root: &KeyedCertificate, domain: &str, config: &Value) -> Value {
     json!({
         "*tls.RootCA": pair(root),
         SIGNER: pair(&signer),
-        API_SERVER: pair(&api),
+        INTERNAL: server("api-int"),
+        EXTERNAL: server("api"),
         ADMIN: {
             "Config": kubeconfig(domain, &servers.certificate, &admin),
             "File": { "Filename": "auth/kubeconfig", "Data": "AAAA" },

@@ -113,6 +113,10 @@ impl InstallRunner for FakeRunner {
         self.kept.lock().remove(id);
         Ok(())
     }
+
+    async fn kept(&self) -> Result<Vec<String>, RunError> {
+        Ok(self.kept.lock().keys().cloned().collect())
+    }
 }
 
 /// The one version that clusters of tests have.

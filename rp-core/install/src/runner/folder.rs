@@ -109,6 +109,23 @@ impl RunFolder {
         durable::sync_name(&held.path).map_err(failed("sync"))
     }
 
+    /// Ids of all folders; other names are none of ours.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(super) fn ids(root: &Path) -> Result<Vec<String>, RunError> {
+        let entries = match fs::read_dir(root) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(failed("read"))?,
+        };
+        let mut ids = Vec::new();
+        for entry in entries {
+            let name = entry.map_err(failed("read"))?.file_name();
+            ids.extend(name.to_str().filter(|name| checked(name).is_ok()).map(str::to_owned));
+        }
+        Ok(ids)
+    }
+
     /// The folder of a stage that is whole.
     pub(super) fn done(&self, stage: Stage) -> Option<PathBuf> {
         let path = self.path.join(stage.name());

@@ -296,6 +296,10 @@ impl InstallRunner for LocalProcess {
     async fn remove(&self, id: &str) -> Result<(), RunError> {
         RunFolder::remove(&self.root, id)
     }
+
+    async fn kept(&self) -> Result<Vec<String>, RunError> {
+        RunFolder::ids(&self.root)
+    }
 }
 
 impl LocalProcess {

@@ -94,8 +94,10 @@ async fn our_manifests_are_on_the_bootstrap_machine_and_no_credentials_on_the_di
     let again = runner(root.path(), "manifests:refuses").assets(&order).await.unwrap();
     assert_eq!(again.bootstrap.expose(), assets.bootstrap.expose());
     let runner = runner(root.path(), "");
+    assert_eq!(runner.kept().await.unwrap(), [ID]);
     runner.remove(ID).await.unwrap();
     runner.remove(ID).await.unwrap();
+    assert!(runner.kept().await.unwrap().is_empty());
     assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 0);
 }
 
