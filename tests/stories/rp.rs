@@ -4,6 +4,7 @@
 mod callers;
 mod detectors;
 mod hostile;
+mod installations;
 mod mirror;
 mod requests;
 mod site;

@@ -1,5 +1,7 @@
 //! A real Kubernetes: etcd, kube-apiserver, kwok for nodes and pods, a kubelet for what runs in them.
 
+mod installed;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -105,7 +107,10 @@ impl ControlPlane {
     /// # Errors
     /// It does not come up.
     pub async fn start_api(&self) -> Result<()> {
-        let mut command = api_server(&self.folder, self.port, self.etcd_port)?;
+        self.run_api(api_server(&self.folder, self.port, self.etcd_port)?).await
+    }
+
+    async fn run_api(&self, mut command: Command) -> Result<()> {
         *self.api.lock() = Process::start(&self.folder, "kube-apiserver", &mut command)?;
         let admin = self.admin()?;
         until("the API server is ready again", START, || async { admin.ok(&["get", "--raw=/readyz"]).await })
@@ -135,6 +140,11 @@ impl ControlPlane {
     /// The bearer token of `admin` (system:masters).
     pub fn admin_token(&self) -> &str {
         ADMIN_TOKEN
+    }
+
+    /// The API server's port on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     /// `https://127.0.0.1:PORT`.

@@ -1,5 +1,7 @@
 //! A real Kubernetes with OpenShift's kinds and the objects of a small healthy cluster, which stories change.
 
+mod installation;
+
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -15,7 +15,7 @@ use tests_kit::Folder;
 pub const SUBSCRIPTION: &str = "00000000-0000-0000-0000-00000000a001";
 
 /// The resource provider's own subscription.
-const OWN_SUBSCRIPTION: &str = "00000000-0000-4000-8000-0000000000a0";
+pub const OWN_SUBSCRIPTION: &str = "00000000-0000-4000-8000-0000000000a0";
 /// The directory of that subscription.
 const OWN_TENANT: &str = "00000000-0000-4000-8000-0000000000b0";
 /// The application of the resource provider.
@@ -35,6 +35,15 @@ impl Azure {
     /// # Errors
     /// There is no port, or the token cannot be written.
     pub async fn start(folder: &Folder, slots: usize) -> Result<Self> {
+        Self::start_with_endpoints(folder, slots, "10.8.0.0/16").await
+    }
+
+    /// As [`Self::start`], with this network of private endpoints: one of this machine, such as `127.9.0.0/24`, where a test
+    /// listens as a cluster.
+    ///
+    /// # Errors
+    /// There is no port, or the token cannot be written.
+    pub async fn start_with_endpoints(folder: &Folder, slots: usize, endpoints: &str) -> Result<Self> {
         let arm =
             LocalArm::start(&[(CLIENT, "none")], Arc::new(EmptyContents), Arc::new(SystemClock)).await?;
         let azure = Self { arm, slots };
@@ -44,9 +53,13 @@ impl Azure {
         control.subscribe(OWN_SUBSCRIPTION, OWN_TENANT);
         let own =
             format!("/subscriptions/{OWN_SUBSCRIPTION}/resourceGroups/rp-eastus/providers/Microsoft.Network");
-        let endpoints = json!([{"name": "rp-pe-subnet", "properties": {"addressPrefix": "10.8.0.0/16",
+        let endpoint_subnet = json!([{"name": "rp-pe-subnet", "properties": {"addressPrefix": endpoints,
             "privateEndpointNetworkPolicies": "Disabled"}}]);
-        put(&control, &format!("{own}/virtualNetworks/rp-pe-vnet-001"), network("10.8.0.0/16", &endpoints))?;
+        put(
+            &control,
+            &format!("{own}/virtualNetworks/rp-pe-vnet-001"),
+            network(endpoints, &endpoint_subnet),
+        )?;
         let zone = json!({"location": "global", "properties": {}});
         put(&control, &format!("{own}/dnsZones/eastus.aroapp.io"), zone)?;
         let mut subnets = Vec::new();

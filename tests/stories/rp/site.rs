@@ -184,7 +184,7 @@ impl Rp {
             self.call(Method::PUT, &format!("/subscriptions/{SUB}?api-version=2.0"), Some(&body)).await?;
         ensure!(matches!(told.status, 200 | 201), "{told:?}");
         let body = json!({"properties": {"version": "4.17.27", "openShiftPullspec": "o", "installerPullspec": "i",
-            "enabled": true, "default": true}});
+            "enabled": true, "default": true, "osImage": {"sku": "aro_417", "version": "417.94.20250101"}}});
         let path = "/admin/versions?api-version=admin";
         let told = self.send(&self.admin, Method::PUT, path, &[], Some(body.to_string())).await?;
         ensure!(matches!(told.status, 200 | 201), "{told:?}");

@@ -9,7 +9,7 @@ use rp_kube::KubeClient;
 use rp_kube::connect::{ClientOptions, Identity};
 use rp_net::{Dialer, DialerOptions, Endpoint, Networks, PrivateWay, Target};
 use serde_json::{Value, json};
-use tests_kit::{GENEROUS, OpenShift, until};
+use tests_kit::OpenShift;
 use tokio::sync::{Mutex, MutexGuard, OnceCell};
 
 use super::*;
@@ -54,16 +54,7 @@ impl RealCluster {
 
     async fn start() -> Self {
         let openshift = OpenShift::start().await.unwrap();
-        let kinds = [
-            kind("cloudcredential.openshift.io", "CredentialsRequest"),
-            kind("monitoring.coreos.com", "PodMonitor"),
-        ];
-        openshift.apply(&kinds).await.unwrap();
-        let namespaces = ["openshift-cloud-credential-operator", "openshift-monitoring"]
-            .map(|name| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}));
-        openshift.apply(&namespaces).await.unwrap();
-        let established = ["wait", "--for=condition=Established", "crd", "--all", "--timeout=10s"];
-        until("kinds are served", GENEROUS, || openshift.admin().ok(&established)).await.unwrap();
+        openshift.take_operator().await.unwrap();
         Self { openshift, turn: Mutex::new(()) }
     }
 
@@ -105,15 +96,10 @@ impl RealCluster {
         versions
     }
 
-    /// Does what the controller of deployments and the kubelet do.
+    /// Rolls both deployments out, with a pod each that has this image.
     async fn roll_out(&self, image: &str) {
         for name in DEPLOYMENTS {
-            let generation = self.get("deployment", name).await["metadata"]["generation"].clone();
-            let status = json!({"observedGeneration": generation, "replicas": 1, "updatedReplicas": 1,
-                "readyReplicas": 1, "availableReplicas": 1});
-            let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment",
-                "metadata": {"name": name, "namespace": NAMESPACE}, "status": status});
-            self.openshift.status(&deployment).await.unwrap();
+            self.openshift.roll_out(NAMESPACE, name).await.unwrap();
             self.kubectl(&[&["delete", "pod", name, "--ignore-not-found", "--force"], NAMED].concat()).await;
             let pod = json!({"apiVersion": "v1", "kind": "Pod",
                 "metadata": {"name": name, "namespace": NAMESPACE, "labels": {"app": name}},
@@ -121,17 +107,6 @@ impl RealCluster {
             self.openshift.apply(&[pod]).await.unwrap();
         }
     }
-}
-
-/// A kind that takes anything.
-fn kind(group: &str, kind: &str) -> Value {
-    let plural = format!("{}s", kind.to_lowercase());
-    let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": format!("{plural}.{group}")},
-        "spec": {"group": group, "scope": "Namespaced",
-            "names": {"kind": kind, "plural": plural, "singular": kind.to_lowercase()},
-            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}]}})
 }
 
 #[tokio::test]
