@@ -5,6 +5,7 @@ use axum::response::Response;
 use http::{HeaderValue, StatusCode, header};
 use portal_model::state::PortalState;
 use portal_model::tunnels::failed;
+use portal_session::elevation::require_elevation;
 use portal_session::fault::Fault;
 use portal_session::json::json;
 use portal_session::user::CurrentUser;
@@ -79,7 +80,7 @@ pub async fn credentials(
     path: ClusterPath,
 ) -> Result<Response, Fault> {
     let id = cluster(&path)?;
-    user.require_elevation(&state.session, &id, Rights::Admin).await?;
+    require_elevation(&state.session, &user.caller, &id, Rights::Admin).await?;
     if id.is_imported() {
         return Err(no_credentials());
     }

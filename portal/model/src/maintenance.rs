@@ -12,7 +12,7 @@ use rp_database::{SharedStore, Span, StoreError, Typed};
 use rp_documents::ManifestDocument;
 use rp_documents::maintenance::{ManifestState, OPEN, TASKS, Task};
 
-pub use change::{CancelError, Order, OrderError, OrderField, cancel, order, reason_limits, waiting};
+pub use change::{Order, OrderError, OrderField, cancel, order, reason_limits, waiting};
 pub use fleet::{FleetMaintenance, FleetManifests, LATELY};
 
 /// Manifests read at once.

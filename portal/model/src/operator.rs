@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use flags::{FlagReport, FlagSource, flag_reports};
-pub use set::{FlagChanges, FlagsSet, SetFlagsError, set_flags};
+pub use set::{FlagChanges, FlagsSet, set_flags};
 
 use crate::state::PortalState;
 

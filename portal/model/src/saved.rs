@@ -1,8 +1,10 @@
-//! What people keep under a name, queries and views alike: its name, and the entry of each change.
+//! What changes of people share: the names of what they keep, the entry of each change, and why one is refused.
 
 use http::StatusCode;
 use portal_session::fault::Fault;
+use portal_session::refusals;
 use portal_session::user::CurrentUser;
+use rp_access::BadReason;
 use rp_documents::{Outcome, ResourceId, Side};
 
 use crate::state::PortalState;
@@ -28,6 +30,34 @@ pub async fn record(
         entry.result = Outcome { status: 200, word: "ok".to_owned(), side: None };
     };
     state.session.promise(&user.caller, verb, fill).await.map_err(|error| Fault::audit(&error))
+}
+
+/// Why a change that wants a reason was not made. Pages show the first beside its field.
+#[derive(Debug, PartialEq, Eq)]
+pub enum ChangeError {
+    Reason(BadReason),
+    Refused(Fault),
+}
+
+impl From<BadReason> for ChangeError {
+    fn from(bad: BadReason) -> Self {
+        Self::Reason(bad)
+    }
+}
+
+impl From<Fault> for ChangeError {
+    fn from(fault: Fault) -> Self {
+        Self::Refused(fault)
+    }
+}
+
+impl From<ChangeError> for Fault {
+    fn from(error: ChangeError) -> Self {
+        match error {
+            ChangeError::Reason(bad) => refusals::invalid(&bad),
+            ChangeError::Refused(fault) => fault,
+        }
+    }
 }
 
 /// 422 with that sentence.

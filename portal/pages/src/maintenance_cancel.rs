@@ -5,7 +5,8 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use http::StatusCode;
 use portal_model::index::Entry;
-use portal_model::maintenance::{self, CancelError, task_name};
+use portal_model::maintenance::{self, task_name};
+use portal_model::saved::ChangeError;
 use portal_model::state::PortalState;
 use portal_session::context::{Context, Ctx, ResponseKind};
 use portal_session::fault::Fault;
@@ -111,7 +112,7 @@ pub async fn cancel(
         field.value.clone_from(&answered.why);
     }
     match error {
-        CancelError::Reason(bad) if context.wants != ResponseKind::Json => {
+        ChangeError::Reason(bad) if context.wants != ResponseKind::Json => {
             for field in &mut page.fields {
                 field.error = Some(sentence(&bad));
             }

@@ -7,11 +7,11 @@ use axum::extract::{Query, State};
 use axum::response::Response;
 use http::StatusCode;
 use portal_model::index::Entry;
-use portal_model::operator::{
-    FlagChanges, FlagReport, SetFlagsError, document_flags, flag_reports, set_flags,
-};
+use portal_model::operator::{FlagChanges, FlagReport, document_flags, flag_reports, set_flags};
+use portal_model::saved::ChangeError;
 use portal_model::state::PortalState;
 use portal_session::context::{Context, Ctx, ResponseKind};
+use portal_session::elevation::require_elevation;
 use portal_session::fault::Fault;
 use portal_session::flash::Flash;
 use portal_session::refusals::sentence;
@@ -84,7 +84,7 @@ pub async fn dialog(
     let entry = state.model.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
     let form = FlagForm { flag: asked.flag, ..FlagForm::default() };
     let page = flag_page(&state, &context, &entry, &form).await?;
-    if let Err(fault) = user.require_elevation(&state.session, &id, Rights::Write).await {
+    if let Err(fault) = require_elevation(&state.session, &user.caller, &id, Rights::Write).await {
         return refused(&context, page, fault);
     }
     answer(&context, StatusCode::OK, &page)
@@ -110,7 +110,7 @@ pub async fn set(
             let mut page = flag_page(&state, &context, &entry, &form).await?;
             page.back.href = return_path(Some(&form.back));
             match error {
-                SetFlagsError::Reason(bad) if context.wants != ResponseKind::Json => {
+                ChangeError::Reason(bad) if context.wants != ResponseKind::Json => {
                     for field in page.fields.iter_mut().filter(|field| field.name == "why") {
                         field.error = Some(sentence(&bad));
                     }

@@ -10,6 +10,7 @@ pub mod codes;
 pub mod config;
 pub mod context;
 pub mod csrf;
+pub mod elevation;
 pub mod exchange;
 pub mod fault;
 pub mod flash;

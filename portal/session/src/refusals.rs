@@ -23,7 +23,8 @@ fn capital(error: &impl std::fmt::Display) -> String {
     letters.next().map_or_else(String::new, |first| format!("{}{}", first.to_uppercase(), letters.as_str()))
 }
 
-fn invalid(error: &impl std::fmt::Display) -> Fault {
+/// 422 with a message of a lower crate.
+pub fn invalid(error: &impl std::fmt::Display) -> Fault {
     you(StatusCode::UNPROCESSABLE_ENTITY, "invalid", capital(error))
 }
 

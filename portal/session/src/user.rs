@@ -4,12 +4,11 @@ use crate::state::SessionState;
 use axum::extract::FromRequestParts;
 use http::StatusCode;
 use http::request::Parts;
-use rp_access::{Caller, IssueError, Policy, Via};
+use rp_access::{Caller, Policy, Via};
 use rp_base::{Id, Timestamp};
-use rp_documents::{ResourceId, Rights, Role, Side};
+use rp_documents::{Role, Side};
 
 use crate::fault::Fault;
-use crate::refusals;
 
 /// The signed-in caller, by session or by token. The gate adds it to the request's extensions.
 #[derive(Debug, Clone)]
@@ -69,24 +68,6 @@ impl CurrentUser {
             .why(why)
             .action(how)
             .link("Sign in again", login))
-    }
-
-    /// For changes that are given with no access of their own: the refusal when the caller has no elevation in force
-    /// with these rights for this cluster.
-    ///
-    /// # Errors
-    /// 403 `elevation_needed`, or the store's.
-    pub async fn require_elevation(
-        &self,
-        state: &SessionState,
-        cluster: &ResourceId,
-        rights: Rights,
-    ) -> Result<(), Fault> {
-        let elevated = state.access.is_elevated(&self.caller, cluster, rights).await;
-        if elevated.map_err(|error| Fault::store(&error))? {
-            return Ok(());
-        }
-        Err(refusals::issue(&IssueError::ElevationNeeded { rights }))
     }
 }
 

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use http::StatusCode;
+use portal_session::elevation::require_elevation;
 use portal_session::fault::Fault;
 use portal_session::user::CurrentUser;
-use rp_access::{BadReason, ReasonLimits};
+use rp_access::ReasonLimits;
 use rp_base::Timestamp;
 use rp_database::{Typed, Versioned, update_if};
 use rp_documents::maintenance::{Manifest, ManifestState, Task, Times};
 use rp_documents::{ClusterDocument, ManifestDocument, ProvisioningState, ResourceId, Rights, Side};
 
 use super::{manifests, task, task_name};
-use crate::saved::{invalid, record};
+use crate::saved::{ChangeError, invalid, record};
 use crate::state::PortalState;
 
 /// What a person orders.
@@ -97,7 +98,7 @@ pub async fn order(
     id: &ResourceId,
     order: Order,
 ) -> Result<ManifestDocument, OrderError> {
-    user.require_elevation(&state.session, id, Rights::Write).await?;
+    require_elevation(&state.session, &user.caller, id, Rights::Write).await?;
     check_cluster(state, id).await?;
     let store = &state.session.store;
     let now = store.now().await.map_err(|error| Fault::store(&error))?;
@@ -152,28 +153,6 @@ async fn check_cluster(state: &PortalState, id: &ResourceId) -> Result<(), Fault
     Ok(())
 }
 
-/// Why nothing was cancelled.
-#[derive(Debug, PartialEq, Eq)]
-pub enum CancelError {
-    Reason(BadReason),
-    Refused(Fault),
-}
-
-impl From<Fault> for CancelError {
-    fn from(fault: Fault) -> Self {
-        Self::Refused(fault)
-    }
-}
-
-impl From<CancelError> for Fault {
-    fn from(error: CancelError) -> Self {
-        match error {
-            CancelError::Reason(bad) => invalid(format!("why: {bad}")),
-            CancelError::Refused(fault) => fault,
-        }
-    }
-}
-
 /// The manifest of that cluster, for a person who may cancel it: it waits.
 ///
 /// # Errors
@@ -185,7 +164,7 @@ pub async fn waiting(
     id: &ResourceId,
     manifest: &str,
 ) -> Result<ManifestDocument, Fault> {
-    user.require_elevation(&state.session, id, Rights::Write).await?;
+    require_elevation(&state.session, &user.caller, id, Rights::Write).await?;
     let found = manifests(&state.session.store).get(&manifest.to_ascii_lowercase()).await;
     let found = found.map_err(|error| Fault::store(&error))?;
     let found = found.filter(|found| found.value.cluster_resource_id == id.key());
@@ -204,9 +183,9 @@ pub async fn cancel(
     id: &ResourceId,
     manifest: &str,
     why: &str,
-) -> Result<ManifestDocument, CancelError> {
+) -> Result<ManifestDocument, ChangeError> {
     let found = waiting(state, user, id, manifest).await?;
-    let reason = reason_limits(state).check(why).map_err(CancelError::Reason)?;
+    let reason = reason_limits(state).check(why)?;
     let name = task_name(&found.maintenance_manifest.maintenance_task_id);
     record(state, user, "maintenance.cancel", name, reason, Some(id)).await?;
     let store = &state.session.store;

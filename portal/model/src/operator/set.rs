@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use http::StatusCode;
+use portal_session::elevation::require_elevation;
 use portal_session::fault::Fault;
 use portal_session::user::CurrentUser;
-use rp_access::BadReason;
 use rp_base::text::clean;
 use rp_database::{StoreError, Typed, Versioned, update_if};
 use rp_documents::cluster::provisioning::Request;
@@ -21,7 +21,7 @@ use rp_operator_api::Flag;
 use rp_operator_api::flags::{Fallback, SetError, checked, default_set};
 
 use crate::maintenance::{self, Order};
-use crate::saved::{invalid, record};
+use crate::saved::{ChangeError, invalid, record};
 use crate::state::PortalState;
 
 /// Flags of one request.
@@ -47,28 +47,6 @@ pub struct FlagsSet {
     pub manifest: ManifestDocument,
 }
 
-/// Why nothing was set.
-#[derive(Debug, PartialEq, Eq)]
-pub enum SetFlagsError {
-    Reason(BadReason),
-    Refused(Fault),
-}
-
-impl From<Fault> for SetFlagsError {
-    fn from(fault: Fault) -> Self {
-        Self::Refused(fault)
-    }
-}
-
-impl From<SetFlagsError> for Fault {
-    fn from(error: SetFlagsError) -> Self {
-        match error {
-            SetFlagsError::Reason(bad) => invalid(format!("reason: {bad}")),
-            SetFlagsError::Refused(fault) => fault,
-        }
-    }
-}
-
 /// Changes flags in the document of a cluster, and orders the task that writes them to the cluster; on the record before
 /// either. A second call with the same flags changes nothing in the document and orders the task again.
 ///
@@ -80,10 +58,10 @@ pub async fn set_flags(
     user: &CurrentUser,
     id: &ResourceId,
     changes: FlagChanges,
-) -> Result<FlagsSet, SetFlagsError> {
-    user.require_elevation(&state.session, id, Rights::Write).await?;
+) -> Result<FlagsSet, ChangeError> {
+    require_elevation(&state.session, &user.caller, id, Rights::Write).await?;
     let limits = state.session.access.policy().reason_limits().required();
-    let reason = limits.check(&changes.reason).map_err(SetFlagsError::Reason)?.to_owned();
+    let reason = limits.check(&changes.reason)?.to_owned();
     let found = cluster(state, id).await?;
     let wanted = wanted(changes.flags, &found.value.cluster.properties)?;
     check_state(&found.value.cluster.properties)?;
