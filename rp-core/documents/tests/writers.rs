@@ -1,5 +1,7 @@
-//! Who may name a writer of a cluster's document: the frontend is the edge, the backend is the worker and passes
-//! that on to the steps of `rp-cluster`, and so does maintenance, which holds the lease of the document too. Code that seeds or tests with generated clusters may be both.
+//! Who may name a writer of a cluster's document: the frontend is the edge, and the portal where it accepts flags of the
+//! operator (`docs/decisions/0022-flags-by-maintenance.md`); the backend is the worker and passes that on to the steps of
+//! `rp-cluster`, and so does maintenance, which holds the lease of the document too. Code that seeds or tests with
+//! generated clusters may be both.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -37,7 +39,10 @@ fn users(text: &str) -> Vec<String> {
 #[test]
 fn each_writer_is_named_by_its_crate_only() {
     for (text, crates) in [
-        ("Edge::accepting()", ["rp-core/frontend/", "rp-core/documents/"].as_slice()),
+        (
+            "Edge::accepting()",
+            ["rp-core/frontend/", "rp-core/documents/", "portal/model/src/operator/set.rs"].as_slice(),
+        ),
         (
             "Worker::holding(",
             ["rp-core/backend/", "rp-core/cluster/", "rp-core/documents/", "rp-core/maintenance/"].as_slice(),
