@@ -5,6 +5,7 @@ pub mod access_kinds;
 pub mod access_offer;
 pub mod cluster_list;
 mod feed;
+pub mod fleet_maintenance;
 pub mod grant_fields;
 pub mod grant_search;
 pub mod host_keys;

@@ -2,7 +2,6 @@
 //! cancel it. The backend's actuator does the rest.
 
 mod change;
-mod fleet;
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -13,7 +12,6 @@ use rp_documents::ManifestDocument;
 use rp_documents::maintenance::{ManifestState, OPEN, TASKS, Task};
 
 pub use change::{Order, OrderError, OrderField, cancel, order, reason_limits, waiting};
-pub use fleet::{FleetMaintenance, FleetManifests, LATELY};
 
 /// Manifests read at once.
 const AT_ONCE: u32 = 200;

@@ -11,9 +11,9 @@ use rp_database::StoreError;
 use rp_documents::Person;
 use tokio_util::sync::CancellationToken;
 
+use crate::fleet_maintenance::FleetMaintenance;
 use crate::index::ClusterIndex;
 use crate::live_limits::{LiveLimits, LiveMetrics, PageLimiter};
-use crate::maintenance::FleetMaintenance;
 use crate::objects::ObjectHistory;
 use crate::objects::kinds::Discovered;
 use crate::operations::Operations;

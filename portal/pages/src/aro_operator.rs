@@ -6,17 +6,14 @@ use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use http::StatusCode;
 use portal_model::index::Entry;
-use portal_model::operator::{
-    ConditionReport, FlagReport, Health, condition_reports, document_flags, flag_reports,
-};
+use portal_model::operator::{FlagReport, document_flags, flag_reports};
 use portal_model::state::PortalState;
 use portal_session::context::Ctx;
 use portal_session::fault::Fault;
 use portal_session::user::CurrentUser;
-use rp_base::Timestamp;
 use rp_documents::Role;
 use rp_observe::Kind;
-use web::objects::{AroOperator, ConditionHealth, OperatorCondition, OperatorFlag, flags_panel};
+use web::objects::{OperatorFlag, flags_panel};
 use web::{Panel, Section, Tab};
 
 use crate::answer::answer;
@@ -42,35 +39,6 @@ pub async fn page(
     page.grants = Section::Rows(Vec::new(), cluster_head::active(&state, &user, &entry).await);
     page.board.top.push(flags(&state, &user, &entry).await?);
     answer(&context, StatusCode::OK, &page)
-}
-
-/// The operator as its panel shows it.
-pub(crate) fn operator(cluster: &rp_rows::AroCluster) -> AroOperator {
-    let conditions = condition_reports(cluster).into_iter().map(condition).collect();
-    AroOperator { version: cluster.operator_version.clone(), conditions }
-}
-
-fn condition(report: ConditionReport) -> OperatorCondition {
-    let message = match (report.reason.as_str(), report.message) {
-        ("" | "CheckDone" | "CheckFailed", message) => message,
-        (reason, message) if message.is_empty() => reason.to_owned(),
-        (reason, message) => format!("{reason}: {message}"),
-    };
-    OperatorCondition {
-        kind: report.kind,
-        status: report.status,
-        health: match report.health {
-            Health::Wrong => ConditionHealth::Wrong,
-            Health::Unknown => ConditionHealth::Unknown,
-            Health::Progressing => ConditionHealth::Progressing,
-            Health::Unrated => ConditionHealth::Unrated,
-            Health::Healthy => ConditionHealth::Healthy,
-        },
-        message,
-        since: report.since.map(Timestamp::seconds),
-        meaning: report.meaning,
-        action: report.action,
-    }
 }
 
 /// The panel of the flags: they are read with the page, and do not follow the cluster.

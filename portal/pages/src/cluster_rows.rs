@@ -33,7 +33,7 @@ pub fn estate(snapshot: &ClusterSnapshot, beside: &RowContext<'_>) -> ClusterObj
             let runbook = beside.books.for_operator(&operator.meta.name);
             Arc::new(OperatorRow { operator: Arc::clone(operator), runbook })
         }),
-        aro: rows(&snapshot.aro_cluster, base, |cluster| Arc::new(crate::aro_operator::operator(cluster))),
+        aro: rows(&snapshot.aro_cluster, base, |cluster| Arc::new(crate::operator_rows::operator(cluster))),
         nodes: rows(&snapshot.nodes, base, Arc::clone),
         machines: rows(&snapshot.machines, base, |machine| {
             let vm = (beside.vm)(machine.vm());

@@ -29,7 +29,7 @@ use crate::frame::frame;
 use crate::live::{Fragment, TabInput};
 use crate::maintenance;
 use crate::maintenance_cancel::cancel_path;
-use crate::maintenance_order::{FilledOrder, order_part};
+use crate::maintenance_form::{FilledOrder, order_part};
 use crate::objects;
 use crate::operations_board::put;
 

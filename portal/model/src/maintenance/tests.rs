@@ -3,6 +3,7 @@ use rp_database::in_memory;
 use rp_documents::maintenance::{Manifest, Times};
 
 use super::*;
+use crate::fleet_maintenance::{FleetMaintenance, LATELY};
 
 const START: Timestamp = Timestamp::from_seconds(1_800_000_000);
 

@@ -1,0 +1,57 @@
+//! The form that orders a task of maintenance, in the tab of operations.
+
+use portal_model::access_offer::{Standing, standing_now};
+use portal_model::index::Entry;
+use portal_model::maintenance;
+use portal_model::state::PortalState;
+use portal_session::user::CurrentUser;
+use rp_documents::Rights;
+use rp_documents::maintenance::{Build, TASKS, Task};
+use web::objects::{OrderBox, OrderErrors, OrderForm, OrderPart, TaskChoice};
+
+use crate::access_dialog::what_is_missing;
+use crate::maintenance::operations_path;
+
+/// What was filled into the form, and what is wrong with it.
+pub(crate) type FilledOrder = (OrderForm, OrderErrors);
+
+/// What a person may order for the cluster. A form that was sent is shown again whatever they may, so that what was typed
+/// is not lost.
+pub(crate) async fn order_part(
+    state: &PortalState,
+    user: &CurrentUser,
+    entry: &Entry,
+    filled: Option<FilledOrder>,
+) -> OrderPart {
+    let standing = standing_now(state, user, entry, Rights::Write).await;
+    let (form, errors) = match (standing, filled) {
+        (_, Some(filled)) => filled,
+        (Standing::Own | Standing::Elevated(_), None) => FilledOrder::default(),
+        (Standing::Lacks(lack), None) => {
+            let (why, way) = what_is_missing(entry, Rights::Write, lack);
+            return OrderPart::Barred(why, way);
+        }
+    };
+    let limits = maintenance::reason_limits(state);
+    OrderPart::Form(Box::new(OrderBox {
+        action: operations_path(entry),
+        tasks: TASKS.into_iter().map(choice).collect(),
+        least_reason: limits.least,
+        most_reason: limits.most,
+        form,
+        errors,
+    }))
+}
+
+fn choice(task: Task) -> TaskChoice {
+    let missing = match task.build() {
+        Build::Ready => "",
+        Build::Missing(what) => what,
+    };
+    TaskChoice {
+        id: task.id().to_owned(),
+        name: task.name().to_owned(),
+        about: task.about().to_owned(),
+        missing: missing.to_owned(),
+    }
+}
