@@ -40,7 +40,12 @@ export function listen(page) {
   page.on("pageerror", (error) => errors.push(String(error)));
   page.on("console", (message) => {
     // Statuses of answers are the business of the story itself.
-    if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) errors.push(message.text());
+    if (message.type() !== "error" || message.text().startsWith("Failed to load resource")) return;
+    // A page that is left while it refreshes itself cancels the request. htmx prints that as two errors.
+    const [event, element] = message.text().split(", ");
+    const ended = event === "htmx:sendAbort" ? errors.lastIndexOf(`htmx:afterRequest, ${element}`) : -1;
+    if (ended < 0) errors.push(message.text());
+    else errors.splice(ended, 1);
   });
   return errors;
 }

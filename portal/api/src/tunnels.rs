@@ -3,6 +3,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use http::{HeaderValue, StatusCode, header};
+use portal_model::cluster_document::cluster_document;
 use portal_model::state::PortalState;
 use portal_model::tunnels::failed;
 use portal_session::elevation::require_elevation;
@@ -11,9 +12,8 @@ use portal_session::json::json;
 use portal_session::user::CurrentUser;
 use proxy::tunnel_endpoint::{Destination, Offer};
 use rp_base::chain;
-use rp_database::Typed;
 use rp_documents::cluster::ClusterSecret;
-use rp_documents::{ClusterDocument, ResourceId, Rights, Side};
+use rp_documents::{ResourceId, Rights, Side};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -97,9 +97,7 @@ pub async fn credentials(
 }
 
 async fn password(state: &PortalState, id: &ResourceId) -> Result<(String, String), Fault> {
-    let clusters: Typed<ClusterDocument> = Typed::new(std::sync::Arc::clone(&state.session.store));
-    let found = clusters.get_by_key(id.key()).await.map_err(|error| Fault::store(&error))?;
-    let document = found.ok_or_else(Fault::no_cluster)?.value;
+    let document = cluster_document(&state.session.store, id).await?.value;
     let secret = ClusterSecret::KubeadminPassword;
     let sealed = secret.sealed_in(&document.cluster).ok_or_else(no_credentials)?;
     let opened = state.session.keyring.open_any(sealed, &secret.place(&document.id)).map_err(|error| {

@@ -2,9 +2,11 @@
 
 mod ended;
 mod formats;
+mod maintenance;
 mod plug_in;
 mod portal;
 mod profiles;
+mod recordings;
 mod signing_in;
 mod usage;
 
@@ -14,7 +16,7 @@ use std::path::Path;
 use clap::Parser as _;
 use serde_json::{Value, json};
 
-use self::portal::{Aro, Buffer, CAST, ID, KUBECONFIG, portal};
+use self::portal::{Aro, Buffer, ID, KUBECONFIG, portal};
 use crate::args::seconds;
 use crate::*;
 
@@ -381,70 +383,6 @@ async fn audit_leaves_the_portal_byte_for_byte() {
 }
 
 #[tokio::test]
-async fn maintenance_is_ordered_waited_for_and_cancelled() {
-    let portal = portal().await;
-    let cluster = ID.to_lowercase();
-    let order = ["manifests", "order", &cluster, "fix SSH", "--reason", "it times out", "--priority", "3"];
-    let (exit, table, notes) = portal.run(&order).await;
-    assert_eq!(exit, Exit::Ok, "{notes}");
-    assert!(
-        table.lines().nth(1).is_some_and(|row| row.contains("Pending") && row.contains("harbor")),
-        "{table}"
-    );
-    let sent = portal.seen.try_iter().last().unwrap().2;
-    assert_eq!(sent, json!({"task": "fix SSH", "reason": "it times out", "priority": 3}));
-    let (exit, text, notes) = portal.run(&[&order[..], &["--wait", "-o", "json"]].concat()).await;
-    assert_eq!(exit, Exit::Failed, "{notes}");
-    assert_eq!(serde_json::from_str::<Value>(&text).unwrap()["state"], "Failed");
-    assert!(notes.contains("a rule is locked"), "{notes}");
-    let stuck = ["manifests", "order", &cluster, "operator update", "--reason", "a new version", "--wait"];
-    let (exit, text, notes) = portal.run(&[&stuck[..], &["--wait-limit", "1s", "-o", "json"]].concat()).await;
-    assert_eq!(serde_json::from_str::<Value>(&text).unwrap()["state"], "Pending");
-    assert!(exit == Exit::Failed && notes.contains("m-2 is not over after 1 s"), "{exit:?} {notes}");
-    portal.seen.try_iter().for_each(drop);
-    let (exit, _, notes) = portal.run(&[&stuck[..], &["--run-after", "2099-01-01T00:00:00Z"]].concat()).await;
-    assert!(exit == Exit::Usage && notes.contains("--wait-limit"), "{exit:?} {notes}");
-    assert_eq!(portal.seen.try_iter().count(), 0, "nothing was ordered");
-    let (exit, text, _) = portal.run(&["manifests", "cancel", &cluster, "m-1", "--why", "by hand"]).await;
-    assert_eq!(exit, Exit::Ok, "{text}");
-    assert_eq!(portal.seen.try_iter().last().unwrap().2, json!({"why": "by hand"}));
-}
-
-#[tokio::test]
-async fn the_operator_is_shown_and_its_flags_are_set() {
-    let portal = portal().await;
-    let cluster = ID.to_lowercase();
-    let (exit, table, notes) = portal.run(&["operator", "status", &cluster]).await;
-    assert_eq!(exit, Exit::Ok, "{notes}");
-    assert!(
-        table.lines().nth(1).is_some_and(|row| row.contains("wrong") && row.contains("Set another secret."))
-    );
-    assert!(notes.contains("operator version: v7"), "{notes}");
-    let (exit, text, _) = portal.run(&["operator", "status", &cluster, "-o", "name"]).await;
-    assert_eq!((exit, text.as_str()), (Exit::Ok, "ServicePrincipalValid\nMachineValid\n"));
-    let (_, text, _) = portal.run(&["operator", "flags", &cluster, "--changed", "-o", "csv"]).await;
-    let lines: Vec<&str> = text.lines().collect();
-    assert!(lines.len() == 2 && lines[1].starts_with("aro.rbac.enabled,true,"), "{text}");
-    assert!(lines[1].ends_with("not written to the cluster yet"), "{text}");
-    portal.seen.try_iter().for_each(drop);
-    let set = ["operator", "set", &cluster, "aro.environment=a=b", "--default", "aro.rbac.enabled"];
-    let (exit, text, notes) =
-        portal.run(&[&set[..], &["--reason", "as agreed", "-o", "json"]].concat()).await;
-    assert_eq!(exit, Exit::Ok, "{notes}");
-    assert_eq!(serde_json::from_str::<Value>(&text).unwrap()["manifest"]["id"], "m-1");
-    let flags = json!({"aro.environment": "a=b", "aro.rbac.enabled": null});
-    assert_eq!(portal.seen.try_iter().last().unwrap().2, json!({"flags": flags, "reason": "as agreed"}));
-    let twice = ["operator", "set", &cluster, "a=1", "--default", "a", "--reason", "r"];
-    assert_eq!(portal.run(&twice).await.0, Exit::Usage);
-    for wrong in [
-        vec!["operator", "set", &cluster, "a", "--reason", "r"],
-        vec!["operator", "set", &cluster, "--reason", "r"],
-    ] {
-        assert!(Aro::try_parse_from([&["aro"][..], &wrong].concat()).is_err(), "{wrong:?}");
-    }
-}
-
-#[tokio::test]
 async fn operations_are_listed_and_watched_to_their_end() {
     let portal = portal().await;
     let cluster = ID.to_lowercase();
@@ -475,64 +413,4 @@ async fn operations_are_listed_and_watched_to_their_end() {
     assert_eq!(kinds, ["step", "done", "step", "done", "line", "end"]);
     let (exit, _, _) = portal.run(&["operations", "watch", &cluster, "-o", "csv"]).await;
     assert_eq!(exit, Exit::Usage);
-}
-
-#[tokio::test]
-async fn recordings_are_found_and_shown() {
-    let portal = portal().await;
-    let (exit, table, _) = portal.run(&["recordings", "list", "--grant", "g-1", "--cluster", ID]).await;
-    assert_eq!(exit, Exit::Ok);
-    let lines: Vec<&str> = table.lines().collect();
-    assert!(
-        lines[0].starts_with("ID     KIND  STATE       PERSON") && !lines[0].contains("SHOWN"),
-        "{table}"
-    );
-    assert!(
-        lines[1].contains("sre[31m  2026-11-21T12:00:00Z") && lines[1].ends_with("Harbor   master-0"),
-        "{table}"
-    );
-    let asked = portal.seen.recv().unwrap().1;
-    assert!(asked.contains("grant=g-1") && asked.contains("cluster=%2Fsubscriptions"), "{asked}");
-    let (_, table, _) = portal.run(&["recordings", "list", "is healthy"]).await;
-    assert!(table.contains("SHOWN") && table.contains("1:01 member is healthy"), "{table}");
-    assert!(portal.seen.recv().unwrap().1.starts_with("/api/v1/recordings?q=is+healthy"));
-    let (_, names, _) = portal.run(&["recordings", "list", "-o", "name"]).await;
-    assert_eq!(names, "rec-1\n");
-    let (exit, shown, _) = portal.run(&["recordings", "show", "rec-1"]).await;
-    assert_eq!(exit, Exit::Ok);
-    assert!(shown.contains("outcome:  exit 0\n") && shown.contains("/recordings/rec-1\n"), "{shown}");
-    assert_eq!(portal.run(&["recordings", "show", "other"]).await.0, Exit::NotFound);
-    assert_eq!(portal.run(&["recordings", "show", "../grants"]).await.0, Exit::Usage);
-}
-
-#[tokio::test]
-async fn a_recording_is_played_without_its_tricks() {
-    let portal = portal().await;
-    let (exit, shown, notes) =
-        portal.run(&["recordings", "play", "rec-1", "--speed", "1000", "--pauses"]).await;
-    assert_eq!(exit, Exit::Ok, "{notes}");
-    assert!(
-        shown.starts_with("\u{1b}[32m$\u{1b}[0m ls\r\ngone\n\u{1b}[0m") && !shown.contains("title"),
-        "{shown:?}"
-    );
-    assert_eq!(notes, "1:00, 100 × 30; Ctrl-C ends it\n1:00 exit 0[2J\n");
-    assert!(portal.seen.recv().unwrap().1.ends_with("/rec-1/cast?"));
-}
-
-#[tokio::test]
-async fn a_recording_is_kept_byte_for_byte() {
-    let portal = portal().await;
-    let (file, other) = (portal.path("a.cast"), portal.path("b.cast"));
-    let path = file.to_str().unwrap();
-    let (exit, text, notes) = portal.run(&["recordings", "download", "rec-1", path]).await;
-    assert_eq!((exit, text.as_str()), (Exit::Ok, ""), "{notes}");
-    assert!(portal.seen.recv().unwrap().1.ends_with("/rec-1/cast?download=1"));
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), CAST);
-    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
-    // Never over another file, and nothing of what did not come.
-    assert_eq!(portal.run(&["recordings", "download", "rec-1", path]).await.0, Exit::Failed);
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), CAST);
-    let (exit, ..) = portal.run(&["recordings", "download", "other", other.to_str().unwrap()]).await;
-    assert!(exit == Exit::NotFound && !other.exists());
-    assert_eq!(portal.run(&["recordings", "download", "rec-1", "-"]).await.1, CAST);
 }

@@ -132,7 +132,7 @@ pub async fn offer(state: &PortalState, user: &CurrentUser, entry: &Entry, kind:
     let access = &state.session.access;
     if refusal.is_none() {
         // The whole dialog depends on the least rights.
-        standing_now(state, user, entry, kind.least_rights()).await;
+        read_elevation(state, user, entry, kind.least_rights()).await;
     }
     let elevations = access.active_elevations(&user.caller.person.sub);
     let offer = |rights| RightsOffer { rights, standing: standing(user, entry, &elevations, rights) };
@@ -143,19 +143,23 @@ pub async fn offer(state: &PortalState, user: &CurrentUser, entry: &Entry, kind:
     }
 }
 
-/// How a person stands to rights on a cluster now, with what another replica gave a moment ago. A store error counts as
-/// "not elevated" here; what needs the rights reports the error.
+/// How a person stands to rights on a cluster now.
 pub async fn standing_now(
     state: &PortalState,
     user: &CurrentUser,
     entry: &Entry,
     rights: Rights,
 ) -> Standing {
-    let access = &state.session.access;
+    read_elevation(state, user, entry, rights).await;
+    standing(user, entry, &state.session.access.active_elevations(&user.caller.person.sub), rights)
+}
+
+/// Lets the cache have an elevation that another replica gave a moment ago. A store error counts as "not elevated" here;
+/// what needs the rights reports the error.
+async fn read_elevation(state: &PortalState, user: &CurrentUser, entry: &Entry, rights: Rights) {
     if rights > Rights::Read && user.has(Role::Elevated) {
-        access.is_elevated(&user.caller, &entry.id, rights).await.ok();
+        state.session.access.is_elevated(&user.caller, &entry.id, rights).await.ok();
     }
-    standing(user, entry, &access.active_elevations(&user.caller.person.sub), rights)
 }
 
 /// How a person stands to rights on a cluster, by their elevations in force.

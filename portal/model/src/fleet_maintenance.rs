@@ -74,7 +74,7 @@ impl FleetMaintenance {
         found.failed.sort_by_key(|one| (Reverse(one.maintenance_manifest.ended), one.id.clone()));
         found.waiting.sort_by_key(|one| {
             let manifest = &one.maintenance_manifest;
-            (manifest.run_after.max(manifest.retry_after), manifest.priority, one.id.clone())
+            (manifest.starts_after(), manifest.priority, one.id.clone())
         });
         found
     }

@@ -3,6 +3,7 @@
 
 pub mod access_kinds;
 pub mod access_offer;
+pub mod cluster_document;
 pub mod cluster_list;
 mod feed;
 pub mod fleet_maintenance;

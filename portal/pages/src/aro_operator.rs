@@ -1,7 +1,5 @@
 //! `{RES}/aro-operator`: what the operator inside a cluster reports, and its flags.
 
-use std::time::Duration;
-
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use http::StatusCode;
@@ -12,17 +10,14 @@ use portal_session::context::Ctx;
 use portal_session::fault::Fault;
 use portal_session::user::CurrentUser;
 use rp_documents::Role;
-use rp_observe::Kind;
+use rp_observe::ClusterSnapshot;
 use web::objects::{OperatorFlag, flags_panel};
 use web::{Panel, Section, Tab};
 
 use crate::answer::answer;
 use crate::cluster_head;
 use crate::cluster_path::ClusterPath;
-use crate::objects;
-
-/// How long the flags wait for the cluster; the page has waited for it before.
-const MOMENT: Duration = Duration::from_millis(250);
+use crate::objects::{self, TabPage};
 
 /// The page.
 pub async fn page(
@@ -35,14 +30,20 @@ pub async fn page(
     let entry = state.model.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
     let query = query.unwrap_or_default();
     let tab = Tab::AroOperator;
-    let (mut page, _) = objects::tab_page(&state, &context, &user, &entry, tab, "", &query).await;
+    let TabPage { mut page, snapshot, .. } =
+        objects::tab_page(&state, &context, &user, &entry, tab, "", &query).await;
     page.grants = Section::Rows(Vec::new(), cluster_head::active(&state, &user, &entry).await);
-    page.board.top.push(flags(&state, &user, &entry).await?);
+    page.board.top.push(flags(&state, &user, &entry, &snapshot).await?);
     answer(&context, StatusCode::OK, &page)
 }
 
 /// The panel of the flags: they are read with the page, and do not follow the cluster.
-async fn flags(state: &PortalState, user: &CurrentUser, entry: &Entry) -> Result<Panel, Fault> {
+async fn flags(
+    state: &PortalState,
+    user: &CurrentUser,
+    entry: &Entry,
+    snapshot: &ClusterSnapshot,
+) -> Result<Panel, Fault> {
     if entry.imported.is_some() {
         return Ok(flags_panel(&[], None, "The service sets no flags of an imported cluster."));
     }
@@ -51,13 +52,7 @@ async fn flags(state: &PortalState, user: &CurrentUser, entry: &Entry) -> Result
     let base = entry.path();
     let change = user.has(Role::Elevated).then_some(base.as_str());
     let document = document.unwrap_or_default();
-    let viewing =
-        entry.reachable.then(|| state.model.clusters.observer.watch(&entry.id, &[Kind::AroCluster]));
-    let snapshot = match &viewing {
-        Some(viewing) => Some(viewing.settled(MOMENT).await),
-        None => None,
-    };
-    let cluster = snapshot.as_ref().and_then(|snapshot| snapshot.aro_cluster.items.first());
+    let cluster = snapshot.aro_cluster.items.first();
     let note = if cluster.is_some() {
         ""
     } else {

@@ -41,7 +41,7 @@ pub async fn overview(
         audit(&state, &user, &entry, &frame),
         objects::tab_page(&state, &context, &user, &entry, Tab::Overview, "", &query),
     );
-    let (mut page, _) = page;
+    let mut page = page.page;
     (page.grants, page.ended) = grants;
     page.audit = audit;
     if entry.reachable {

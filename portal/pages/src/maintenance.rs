@@ -89,7 +89,7 @@ fn fleet_row(document: &ManifestDocument, snapshot: &Snapshot) -> ManifestRow {
 pub(crate) fn row(document: &ManifestDocument) -> ManifestRow {
     let manifest = &document.maintenance_manifest;
     let (progress, at) = match manifest.state {
-        ManifestState::Pending => (ManifestProgress::Planned, manifest.run_after.max(manifest.retry_after)),
+        ManifestState::Pending => (ManifestProgress::Planned, manifest.starts_after()),
         ManifestState::InProgress => (ManifestProgress::Running, manifest.started),
         ManifestState::Completed => (ManifestProgress::Done, manifest.ended),
         ManifestState::Failed | ManifestState::RetriesExceeded => (ManifestProgress::Failed, manifest.ended),

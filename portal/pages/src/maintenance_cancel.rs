@@ -53,7 +53,7 @@ fn cancel_page(
     }
     let facts = [
         ("Cluster", entry.id.name().to_owned()),
-        ("Starts after", time(manifest.run_after.max(manifest.retry_after))),
+        ("Starts after", time(manifest.starts_after())),
         ("Not after", if manifest.run_before == 0 { String::new() } else { time(manifest.run_before) }),
         ("Waits", manifest.status_text.clone()),
     ];

@@ -1,6 +1,7 @@
 //! The pages of what a cluster is made of: overview, operators, nodes, machines, machine sets, control plane. A page
 //! and the stream that keeps it current are rendered from the same functions.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{RawQuery, State};
@@ -11,6 +12,7 @@ use portal_model::state::PortalState;
 use portal_session::context::{Context, Ctx};
 use portal_session::fault::Fault;
 use portal_session::user::CurrentUser;
+use rp_observe::ClusterSnapshot;
 use web::objects::{
     Board, ClusterObjects, MonitorFindings, ObservedRows, Overview, Problem, Row, aro_panel,
     control_plane_panels, looks, machine_board, machine_set_board, machine_sets_panel, machines_panel,
@@ -57,7 +59,7 @@ pub async fn page(
     let entry = state.model.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
     let (tab, item) = parse_path(uri.path(), id.key().len()).ok_or_else(Fault::not_found)?;
     let query = query.unwrap_or_default();
-    let (mut page, gone) = tab_page(&state, &context, &user, &entry, tab, &item, &query).await;
+    let TabPage { mut page, gone, .. } = tab_page(&state, &context, &user, &entry, tab, &item, &query).await;
     page.grants = web::Section::Rows(Vec::new(), cluster_head::active(&state, &user, &entry).await);
     let status = if gone { StatusCode::NOT_FOUND } else { StatusCode::OK };
     answer(&context, status, &page)
@@ -72,7 +74,18 @@ fn parse_path(path: &str, cluster: usize) -> Option<(Tab, String)> {
     Some((tab, item.into_owned()))
 }
 
-/// The page of a tab without its list of access; and whether its object is gone.
+/// A tab of a cluster, and what it was made from.
+#[derive(Debug)]
+pub struct TabPage {
+    /// Without its list of access.
+    pub page: ClusterPage,
+    /// The object that it is about does not exist, although its kind has been listed.
+    pub gone: bool,
+    /// The cluster as it was seen.
+    pub snapshot: Arc<ClusterSnapshot>,
+}
+
+/// The page of a tab.
 pub async fn tab_page(
     state: &PortalState,
     context: &Context,
@@ -81,14 +94,14 @@ pub async fn tab_page(
     tab: Tab,
     item: &str,
     query: &str,
-) -> (ClusterPage, bool) {
+) -> TabPage {
     let mut frame = frame(state, context);
     frame.place = NavItem::Clusters;
     let viewing = entry.reachable.then(|| live::watch(state, entry, tab)).flatten();
     let looking = live::watch_operations(state, entry, tab).await;
     let snapshot = match &viewing {
         Some(viewing) => viewing.settled(if PageOptions::read(query).wait { WAIT } else { MOMENT }).await,
-        None => std::sync::Arc::new(rp_observe::ClusterSnapshot::empty(state.session.clock.now())),
+        None => Arc::new(ClusterSnapshot::empty(state.session.clock.now())),
     };
     let input = TabInput { state, entry, user, frame: &frame, snapshot, item, query };
     let shown = objects_view(tab, &input);
@@ -107,8 +120,9 @@ pub async fn tab_page(
         page.frame = frame.clone();
         page.live = live::bar(&input, tab, &parts(&page));
     }
+    let snapshot = input.snapshot;
     page.frame = frame;
-    (page, shown.gone)
+    TabPage { page, gone: shown.gone, snapshot }
 }
 
 /// The content of a tab from the current data.

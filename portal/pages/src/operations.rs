@@ -63,7 +63,7 @@ pub(crate) async fn tab(
     query: &str,
     filled: Option<FilledOrder>,
 ) -> Result<ClusterPage, Fault> {
-    let (mut page, _) = objects::tab_page(state, context, user, entry, Tab::Operations, "", query).await;
+    let mut page = objects::tab_page(state, context, user, entry, Tab::Operations, "", query).await.page;
     page.grants = Section::Rows(Vec::new(), cluster_head::active(state, user, entry).await);
     let version = page.board.side.pop();
     let mut operations = logs(state, entry, page.frame.now).await;
@@ -105,7 +105,7 @@ pub async fn one(
     let log = log.ok_or_else(Fault::not_found)?;
     let mut frame = frame(&state, &context);
     frame.place = NavItem::Clusters;
-    let list = Link::new("Operations", format!("{}/operations", entry.path()));
+    let list = Link::new("Operations", maintenance::operations_path(&entry));
     let page = ClusterPage {
         tab: Tab::Operations,
         cluster: cluster_head::cluster(&entry, &user),

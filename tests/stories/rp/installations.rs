@@ -20,6 +20,7 @@ use rp_simulator_azure::{ArmControl, LoggedRequest};
 use serde_json::{Value, json};
 use tests_kit::{Answer, Kubectl, binary, until};
 use tests_stand_ins::azure::{Azure, managed_group, provider_settings, subnet};
+use tokio::time::MissedTickBehavior;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::site::{Rp, SQLITE, Site, path, wanted};
@@ -27,6 +28,8 @@ use machines::{Machines, endpoints};
 
 /// From a request to the end of its operation.
 const LONG: Duration = Duration::from_secs(240);
+/// From a request to the end of its operation when the worker is killed in each step.
+const TORN: Duration = Duration::from_secs(1800);
 /// Of OpenShift.
 const VERSION: &str = "4.17.27";
 const NUMBER: u64 = 7;
@@ -151,15 +154,19 @@ impl World {
 
     /// Kills the worker once in each step until the cluster comes to a state, and gives the number of steps.
     async fn killed_in_each_step(&mut self, number: u64, state: &str) -> Result<usize> {
-        const LOOK: Duration = Duration::from_millis(10);
         let mut killed = BTreeSet::from([self.latest_step()?]);
-        while self.state(number).await? != state {
-            if killed.insert(self.latest_step()?) {
-                self.kill_and_again().await?;
+        let mut look = tokio::time::interval(Duration::from_millis(10));
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let all = async {
+            while self.state(number).await? != state {
+                if killed.insert(self.latest_step()?) {
+                    self.kill_and_again().await?;
+                }
+                look.tick().await;
             }
-            tokio::time::sleep(LOOK).await;
-        }
-        Ok(killed.len() - 1)
+            Ok(killed.len() - 1)
+        };
+        tokio::time::timeout(TORN, all).await.with_context(|| format!("cluster {number} is not {state:?}"))?
     }
 
     /// What the installer was given and made is nowhere on the worker's disk, and the log has no secret of a cluster.

@@ -1,18 +1,17 @@
 //! Orders and cancellations by people.
 
-use std::sync::Arc;
-
 use http::StatusCode;
 use portal_session::elevation::require_elevation;
 use portal_session::fault::Fault;
 use portal_session::user::CurrentUser;
 use rp_access::ReasonLimits;
 use rp_base::Timestamp;
-use rp_database::{Typed, Versioned, update_if};
+use rp_database::{Versioned, update_if};
 use rp_documents::maintenance::{Manifest, ManifestState, Task, Times};
-use rp_documents::{ClusterDocument, ManifestDocument, ProvisioningState, ResourceId, Rights, Side};
+use rp_documents::{ManifestDocument, ProvisioningState, ResourceId, Rights, Side};
 
 use super::{manifests, task, task_name};
+use crate::cluster_document::cluster_document;
 use crate::saved::{ChangeError, invalid, record};
 use crate::state::PortalState;
 
@@ -144,9 +143,7 @@ async fn check_cluster(state: &PortalState, id: &ResourceId) -> Result<(), Fault
     if id.is_imported() {
         return Err(invalid("An imported cluster has no maintenance by this service"));
     }
-    let clusters = Typed::<ClusterDocument>::new(Arc::clone(&state.session.store));
-    let found = clusters.get_by_key(id.key()).await.map_err(|error| Fault::store(&error))?;
-    let document = found.ok_or_else(Fault::no_cluster)?.value;
+    let document = cluster_document(&state.session.store, id).await?.value;
     if document.cluster.properties.provisioning_state.get() == Some(&ProvisioningState::Deleting) {
         return Err(invalid("The cluster is being deleted"));
     }

@@ -20,6 +20,7 @@ use rp_documents::{ClusterDocument, ManifestDocument, ResourceId, Rights, Side};
 use rp_operator_api::Flag;
 use rp_operator_api::flags::{Fallback, SetError, checked, default_set};
 
+use crate::cluster_document::cluster_document;
 use crate::maintenance::{self, Order};
 use crate::saved::{ChangeError, invalid, record};
 use crate::state::PortalState;
@@ -81,9 +82,7 @@ async fn cluster(state: &PortalState, id: &ResourceId) -> Result<Versioned<Clust
     if id.is_imported() {
         return Err(invalid("The service does not manage an imported cluster"));
     }
-    let clusters = Typed::<ClusterDocument>::new(Arc::clone(&state.session.store));
-    let found = clusters.get_by_key(id.key()).await.map_err(|error| Fault::store(&error))?;
-    found.ok_or_else(Fault::no_cluster)
+    cluster_document(&state.session.store, id).await
 }
 
 /// The flags as they are stored; all that are wrong are named at once.

@@ -211,6 +211,11 @@ impl Manifest {
     /// How long after its time a manifest may still start when nobody names an end.
     const WEEK: Duration = Duration::from_hours(7 * 24);
 
+    /// It does not start before this, Unix seconds: its time, and that of the next attempt after a failure.
+    pub fn starts_after(&self) -> i64 {
+        self.run_after.max(self.retry_after)
+    }
+
     /// One that a person orders. A time of 0 is not named: it may start now, and within a week
     /// (`contract/mimo.md` §7).
     pub fn ordered(task_id: &str, priority: i64, times: Times, now: Timestamp) -> Self {

@@ -65,7 +65,7 @@ impl OpenManifests {
             schedule: manifest.created_by_schedule.clone(),
             state: manifest.state,
             run_after: manifest.run_after,
-            free_after: manifest.run_after.max(manifest.retry_after).max(document.lease_expires),
+            free_after: manifest.starts_after().max(document.lease_expires),
             priority: manifest.priority,
         };
         self.by_cluster.entry(open.cluster.clone()).or_default().insert(open.id.clone());

@@ -4,7 +4,7 @@ mod advice;
 #[cfg(test)]
 mod tests;
 
-pub use advice::{Advice, Aspect, Health, Subject, advice};
+pub use advice::{Advice, Health, advice};
 
 use crate::cluster::Condition;
 

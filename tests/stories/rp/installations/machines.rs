@@ -40,14 +40,14 @@ pub(super) struct Machines {
     number: u64,
     azure: ArmControl,
     openshift: OpenShift,
-    seen: Mutex<Seen>,
+    boots: Mutex<BootRecord>,
     /// Whether the operator's pods may run.
     pub(super) operator_runs: watch::Sender<bool>,
 }
 
 /// What bootstrap machines did.
 #[derive(Debug, Default)]
-struct Seen {
+struct BootRecord {
     /// Custom data of those that started.
     started: Vec<String>,
     /// The private endpoint, and who leads from it to the API server.
@@ -66,21 +66,23 @@ impl Machines {
         openshift.admin().ok(&[&patch[..], &[&version]].concat()).await?;
         openshift.plane.stop_api()?;
         let (operator_runs, _) = watch::channel(false);
-        Ok(Arc::new(Self { number, azure, openshift, seen: Mutex::default(), operator_runs }))
+        Ok(Arc::new(Self { number, azure, openshift, boots: Mutex::default(), operator_runs }))
     }
 
     /// Starts every new bootstrap machine, until this is dropped or one does not start; gives why it did not.
     pub(super) async fn run(self: Arc<Self>) -> anyhow::Error {
+        // The stand-in for Azure tells nobody of a new machine.
+        let mut look = tokio::time::interval(LOOK);
         loop {
-            tokio::time::sleep(LOOK).await;
+            look.tick().await;
             let Some(data) = self.bootstrap() else { continue };
-            if self.seen.lock().started.contains(&data) {
+            if self.boots.lock().started.contains(&data) {
                 continue;
             }
             if let Err(error) = self.start(&data).await {
                 return error.context("the bootstrap machine");
             }
-            self.seen.lock().started.push(data);
+            self.boots.lock().started.push(data);
         }
     }
 
@@ -97,7 +99,7 @@ impl Machines {
 
     /// How many bootstrap machines started.
     pub(super) fn boots(&self) -> usize {
-        self.seen.lock().started.len()
+        self.boots.lock().started.len()
     }
 
     async fn start(&self, data: &str) -> Result<()> {
@@ -130,7 +132,7 @@ impl Machines {
     /// The private endpoint of the service leads to the API server from now on.
     async fn open_endpoint(&self, kubeconfig: &Value) -> Result<()> {
         let ip = self.private_ip()?;
-        self.seen.lock().endpoint = None;
+        self.boots.lock().endpoint = None;
         let listen = || async { TcpListener::bind((ip, PORT)).await.with_context(|| ip.to_string()) };
         let listener = until("the endpoint of an earlier cluster is closed", GENEROUS, listen).await?;
         let server = self.openshift.plane.port();
@@ -143,9 +145,9 @@ impl Machines {
                 });
             }
         });
-        let mut seen = self.seen.lock();
-        seen.endpoint = Some((ip, AbortOnDropHandle::new(relay)));
-        seen.authority = kubeconfig["clusters"][0]["cluster"]["certificate-authority-data"].clone();
+        let mut record = self.boots.lock();
+        record.endpoint = Some((ip, AbortOnDropHandle::new(relay)));
+        record.authority = kubeconfig["clusters"][0]["cluster"]["certificate-authority-data"].clone();
         Ok(())
     }
 
@@ -209,8 +211,8 @@ impl Machines {
     /// the installer's, in the place of those that the world knows.
     pub(super) fn kubectl(&self, folder: &Folder, kubeconfig: &str) -> Result<Kubectl> {
         let (ip, authority) = {
-            let seen = self.seen.lock();
-            (seen.endpoint.as_ref().context("no machine started")?.0, seen.authority.clone())
+            let record = self.boots.lock();
+            (record.endpoint.as_ref().context("no machine started")?.0, record.authority.clone())
         };
         let mut file: Value = serde_json::from_str(kubeconfig)?;
         let user = file["current-context"].as_str().context("no context")?.replace(':', "-");

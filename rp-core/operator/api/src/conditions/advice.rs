@@ -23,7 +23,7 @@ pub enum Health {
 
 /// What the type of a condition is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Subject<'a> {
+enum Subject<'a> {
     Check(Check),
     /// A controller, and which of its three states.
     Controller(&'a str, Aspect),
@@ -33,7 +33,7 @@ pub enum Subject<'a> {
 
 /// What a condition says of a controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Aspect {
+enum Aspect {
     Available,
     Progressing,
     Degraded,
@@ -59,7 +59,7 @@ pub struct Advice {
 
 impl<'a> Subject<'a> {
     /// What the condition of that type is about.
-    pub fn of(kind: &'a str) -> Self {
+    fn of(kind: &'a str) -> Self {
         if let Some(check) = Check::ALL.into_iter().find(|check| check.name() == kind) {
             return Self::Check(check);
         }
@@ -72,7 +72,7 @@ impl<'a> Subject<'a> {
     }
 
     /// How a condition with that status is.
-    pub fn health(self, status: &str) -> Health {
+    fn health(self, status: &str) -> Health {
         let good = match self {
             Self::Check(_) | Self::Controller(_, Aspect::Available) => "True",
             Self::Controller(..) => "False",
