@@ -70,12 +70,12 @@ impl PostgresStore {
     pub async fn connect(options: PostgresOptions) -> Result<Self, StoreError> {
         let servers = Servers::new(&options);
         servers.seek().await;
-        schema::migrate(&servers.current().1, options.connect_wait).await?;
+        schema::migrate(&servers.current().1, options.start_wait).await?;
         let connections = options.max_connections.max(6);
         let writing = Link::new(&options, &servers, connections / 3);
         let reading = Link::new(&options, &servers, connections - connections / 3);
         // Connects now, so that a standby is reported at start.
-        drop(reading.acquire().await?);
+        drop(reading.acquire_within(options.start_wait).await?);
         let (begun, mut listening) = watch::channel(false);
         let store = Self::start(&options, writing, reading, begun);
         // From now on followers are notified of every change. If it takes too long, followers poll.

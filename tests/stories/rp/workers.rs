@@ -76,18 +76,8 @@ impl World {
         format!("{}{}{PRIVATE_LINK}", Site::named(), provider_settings())
     }
 
-    /// Starts a process. One that ends because the database of a busy machine did not answer in time is started again, as
-    /// its unit does.
     async fn run(&self, name: &str) -> Result<()> {
-        let mut again = 3;
-        let rp = loop {
-            match self.site.run(name, &self.store, &Self::lines()).await {
-                Err(error) if again > 0 && format!("{error:#}").contains("did not answer in time") => {
-                    again -= 1;
-                }
-                ended => break ended?,
-            }
-        };
+        let rp = self.site.run(name, &self.store, &Self::lines()).await?;
         self.running.lock().push(Arc::new(rp));
         Ok(())
     }

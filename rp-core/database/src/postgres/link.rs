@@ -8,6 +8,7 @@ use rp_base::SharedClock;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgArguments, PgPoolOptions, PgRow};
 use sqlx::{PgPool, Postgres};
+use tokio::time::Instant;
 
 use super::fault::{Fault, RetryDeadline, bounded};
 use super::options::PostgresOptions;
@@ -85,6 +86,19 @@ impl Link {
                 // The pool was replaced meanwhile, for another server is in use.
                 Err(sqlx::Error::PoolClosed) if !self.pool.read().pool.is_closed() => {}
                 outcome => return Ok(outcome?),
+            }
+        }
+    }
+
+    /// A connection, for which a slow server has longer than in operation.
+    pub(super) async fn acquire_within(&self, wait: Duration) -> Result<PoolConnection<Postgres>, Fault> {
+        let end = Instant::now() + wait;
+        loop {
+            match self.acquire().await {
+                Err(Fault::Database(sqlx::Error::PoolTimedOut)) if Instant::now() < end => {
+                    tracing::warn!("the database does not answer yet");
+                }
+                outcome => return outcome,
             }
         }
     }

@@ -41,8 +41,11 @@ pub struct PostgresOptions {
     pub(super) addresses: Vec<PgConnectOptions>,
     /// Connections of this process, at least 6. A third of them write; one listens for changes.
     pub max_connections: u32,
-    /// How long a call waits for a connection, and so for a server that starts.
+    /// How long a call waits for a connection.
     pub connect_wait: Duration,
+    /// How long the opening of the store waits for each answer of a slow server. A process that ends because its server
+    /// is busy only adds to the work. A server that refuses ends the opening at once.
+    pub start_wait: Duration,
     /// How long one statement may run, lock waits included. The server ends it.
     pub statement_timeout: Duration,
     /// How long a writer may be silent within a transaction, a frozen process: the server ends it.
@@ -170,6 +173,7 @@ impl PostgresOptions {
             addresses,
             max_connections: 12,
             connect_wait: Duration::from_secs(3),
+            start_wait: Duration::from_secs(30),
             statement_timeout: Duration::from_secs(5),
             idle_in_transaction: Duration::from_secs(5),
             retry_for: Duration::from_secs(3),

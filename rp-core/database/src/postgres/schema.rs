@@ -28,9 +28,10 @@ const OLDEST: i32 = 140_000;
 const MOST: Duration = Duration::from_secs(120);
 
 /// Checks the server and runs the steps that the database does not have yet, under an advisory lock.
-pub(super) async fn migrate(address: &PgConnectOptions, connect_wait: Duration) -> Result<(), Fault> {
+/// Each answer may take as long as `wait`.
+pub(super) async fn migrate(address: &PgConnectOptions, wait: Duration) -> Result<(), Fault> {
     let mut connection = bounded(
-        connect_wait,
+        wait,
         address
             .clone()
             .application_name("aro migrate")
@@ -38,7 +39,7 @@ pub(super) async fn migrate(address: &PgConnectOptions, connect_wait: Duration) 
             .connect(),
     )
     .await?;
-    let outcome = bounded(connect_wait, suitable(&mut connection)).await?;
+    let outcome = bounded(wait, suitable(&mut connection)).await?;
     outcome?;
     let migrator = migrator();
     let run =
@@ -48,7 +49,7 @@ pub(super) async fn migrate(address: &PgConnectOptions, connect_wait: Duration) 
         outcome => outcome,
     }?;
     // Also gives the lock back when the migrator could not.
-    bounded(connect_wait, connection.close()).await
+    bounded(wait, connection.close()).await
 }
 
 /// Reads which steps the database has, and its clock; changes nothing.

@@ -139,6 +139,38 @@ async fn pass(mut client: TcpStream, mut server: TcpStream, eat: Arc<AtomicU32>)
     }
 }
 
+/// Passes bytes on; the first `slow` connections only after `wait`.
+async fn slow(to: u16, slow: u32, wait: Duration) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        for n in 0_u32.. {
+            let (mut client, _) = listener.accept().await.unwrap();
+            tokio::spawn(async move {
+                if n < slow {
+                    tokio::time::sleep(wait).await;
+                }
+                let mut server = TcpStream::connect(("127.0.0.1", to)).await.unwrap();
+                let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
+            });
+        }
+    });
+    address
+}
+
+/// The connection that migrates and the first one of the pool take longer than a call may wait.
+#[tokio::test]
+async fn a_process_starts_over_a_slow_server() {
+    let database = database().await;
+    let proxy = slow(database.server.port(), 2, Duration::from_secs(3)).await;
+    let url = format!("{}?sslmode=disable", database.url(proxy.port()));
+    let mut options = PostgresOptions::from_url(&url).unwrap();
+    options.connect_wait = Duration::from_secs(1);
+    let store = PostgresStore::connect(options).await.unwrap();
+    store.create(ANY, draft("a")).await.unwrap();
+    store.close().await;
+}
+
 /// Tried again, these writes would be refused as done by somebody else, or be done twice.
 #[tokio::test]
 async fn a_commit_without_an_answer_is_found_out() {

@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak, mpsc};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use rp_database::{PostgresOptions, PostgresStore, StoreError};
+use rp_database::{PostgresOptions, PostgresStore};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions as _, PgConnection};
 
@@ -220,16 +220,8 @@ impl Database {
         options
     }
 
-    /// A store. On a machine that does much else a connection may take longer than a process waits for one.
     pub(crate) async fn store(&self) -> PostgresStore {
-        let begin = std::time::Instant::now();
-        loop {
-            match PostgresStore::connect(self.options()).await {
-                Ok(store) => return store,
-                Err(StoreError::Unavailable(_)) if begin.elapsed() < DEADLINE => {}
-                Err(error) => panic!("{error:?}"),
-            }
-        }
+        PostgresStore::connect(self.options()).await.unwrap()
     }
 
     pub(crate) async fn sql(&self) -> PgConnection {
