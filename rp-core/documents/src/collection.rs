@@ -42,11 +42,14 @@ pub enum Collection {
     ServiceKeys,
     MaintenanceManifests,
     MaintenanceSchedules,
+    Notifications,
+    NotificationMarks,
+    NotificationCursors,
 }
 
 impl Collection {
     /// Every collection.
-    pub const ALL: [Self; 34] = [
+    pub const ALL: [Self; 37] = [
         Self::OpenShiftClusters,
         Self::ImportedClusters,
         Self::ClusterHealth,
@@ -81,6 +84,9 @@ impl Collection {
         Self::ServiceKeys,
         Self::MaintenanceManifests,
         Self::MaintenanceSchedules,
+        Self::Notifications,
+        Self::NotificationMarks,
+        Self::NotificationCursors,
     ];
 
     /// The stored name.
@@ -120,6 +126,9 @@ impl Collection {
             Self::ServiceKeys => "ServiceKeys",
             Self::MaintenanceManifests => "MaintenanceManifests",
             Self::MaintenanceSchedules => "MaintenanceSchedules",
+            Self::Notifications => "Notifications",
+            Self::NotificationMarks => "NotificationMarks",
+            Self::NotificationCursors => "NotificationCursors",
         }
     }
 

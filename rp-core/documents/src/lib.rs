@@ -17,6 +17,7 @@ pub mod lease;
 pub mod login;
 pub mod maintenance;
 pub mod mirror;
+pub mod notification;
 pub mod offer;
 pub mod operation;
 pub mod operation_log;
@@ -47,6 +48,10 @@ pub use lease::{Lease, Leased};
 pub use login::{LoginCode, LoginFlow, SignIn};
 pub use maintenance::{ManifestDocument, ScheduleDocument};
 pub use mirror::{ClusterMirror, MirroredIngress, MirroredPrincipal, MirroredWorkers};
+pub use notification::{
+    Notification, NotificationCursor, NotificationEvent, NotificationFact, NotificationKind, NotificationMark,
+    NotificationState, Severity,
+};
 pub use offer::{OpenShiftVersionDocument, PlatformRole, RoleSetDocument};
 pub use operation::{AsyncOperation, AsyncOperationDocument, Reservation};
 pub use operation_log::OperationLog;
