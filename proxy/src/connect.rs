@@ -12,6 +12,7 @@ use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use ipnet::IpNet;
 use rp_base::chain;
+use rp_net::door::{ConnectionHandle, Door, DoorLimits, StrangerLimits};
 use rp_net::listen::{Gauge, Handler, Limits, Listener, Stop};
 use rp_net::tls::ServerTls;
 use tokio::net::{TcpListener, TcpStream};
@@ -22,6 +23,14 @@ const PORTS: [u16; 5] = [443, 6443, 2200, 2201, 2202];
 const DIAL_WITHIN: Duration = Duration::from_secs(30);
 /// A tunnel that carried nothing for so long is closed.
 const IDLE: Duration = Duration::from_secs(4 * 3600);
+/// Connections at once, and new ones of an address in a minute.
+const CONNECTIONS: usize = 4096;
+const NEW_PER_MINUTE: u32 = 3000;
+/// The client's certificate is checked in the handshake, so a stranger is who has not ended it.
+const STRANGERS: StrangerLimits =
+    StrangerLimits { connections: 256, per_address: 64, answers: 8, time: Duration::from_secs(30) };
+/// Health checks show no certificate.
+const HEALTH_CHECKS: usize = 256;
 
 /// Options of the proxy.
 #[derive(Debug, Clone)]
@@ -35,16 +44,27 @@ pub struct ConnectOptions {
 /// Serves CONNECT until stopped. `tls` asks for the one client certificate.
 pub async fn serve(tcp: TcpListener, tls: Arc<ServerTls>, options: ConnectOptions, stop: Stop) {
     let handler = Arc::new(Connect { options, cut: stop.cut.clone() });
-    let limits = Limits::with_connections(4096);
+    let limits = limits(CONNECTIONS);
     Listener { tcp, tls: Some(tls), handler, limits, gauge: Arc::new(Gauge::default()) }.serve(stop).await;
 }
 
 /// Answers `Running.` on any path: what upstream's health check reads.
 pub async fn serve_health(tcp: TcpListener, stop: Stop) {
-    let limits = Limits::with_connections(256);
+    let limits = limits(HEALTH_CHECKS);
     let listener =
         Listener { tcp, tls: None, handler: Arc::new(Running), limits, gauge: Arc::new(Gauge::default()) };
     listener.serve(stop).await;
+}
+
+fn limits(connections: usize) -> Limits {
+    let door = DoorLimits {
+        connections,
+        per_address: connections,
+        new_per_minute: NEW_PER_MINUTE,
+        strangers: Some(STRANGERS),
+        ..DoorLimits::default()
+    };
+    Limits { door: Door::uncounted(door), ..Limits::default() }
 }
 
 struct Running;
@@ -67,6 +87,9 @@ impl Handler for Connect {
     type Body = Full<Bytes>;
 
     async fn handle(&self, request: Request<Incoming>, peer: SocketAddr) -> Response<Full<Bytes>> {
+        if let Some(connection) = request.extensions().get::<ConnectionHandle>() {
+            connection.known();
+        }
         let to = match self.check(&request) {
             Ok(to) => to,
             Err((status, text)) => return answer(status, text),

@@ -175,6 +175,21 @@ async fn only_the_one_client_certificate_is_let_in() {
 }
 
 #[tokio::test]
+async fn silent_strangers_leave_room_for_the_client() {
+    let world = World::start().await;
+    let mut strangers = Vec::new();
+    for _ in 0..300 {
+        strangers.push(TcpStream::connect(world.proxy).await.unwrap());
+    }
+    let head = "GET / HTTP/1.1\r\nHost: 127.0.0.5:6443\r\n\r\n";
+    assert_eq!(world.status(head).await, 405);
+    // Those that were silent for the longest had to go, long before a handshake takes too long (10 s).
+    let mut first = strangers.swap_remove(0);
+    let ended = tokio::time::timeout(Duration::from_secs(5), first.read(&mut [0])).await.unwrap();
+    assert!(matches!(ended, Ok(0) | Err(_)), "{ended:?}");
+}
+
+#[tokio::test]
 async fn a_refusal_says_whose_fault_it_is() {
     let world = World::start().await;
     let dialer = world.dialer(&world.client);
