@@ -20,6 +20,8 @@ use crate::{Change, ObjectRef, Plan, Version};
 /// The namespace of the exporters.
 pub const NAMESPACE: &str = "openshift-azure-logging";
 const ACCOUNT: &str = "geneva";
+/// The tag of the image where the flag names none: the version of the configuration that the image reads.
+const TAG: &str = "v1";
 const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// Why nothing is applied. The text is that of the condition.
@@ -31,7 +33,9 @@ pub enum LoggingError {
     NoDomain,
     #[error("invalid cluster spec field \"gatewayTelemetryDomain\": {0:?} is not a valid domain")]
     Domain(String),
-    #[error("no image of the log exporter: flag aro.genevalogging.otel.pullSpec is not set")]
+    #[error(
+        "no image of the log exporter: neither acrDomain nor flag aro.genevalogging.otel.pullSpec is set"
+    )]
     NoImage,
     #[error("SecurityContextConstraints privileged cannot be copied: it has no members")]
     NoConstraints,
@@ -122,17 +126,26 @@ pub fn plan(input: &Input<'_>) -> Result<Plan, LoggingError> {
         configurations.iter().map(|(role, text)| Change::Apply(config_map(&role.config_map(), text))),
     );
     if let Some(gateway) = gateway {
-        let image = input.flags.text(Flag::OtelPullSpec).ok_or(LoggingError::NoImage)?;
+        let image = image(input.spec, input.flags)?;
         changes.extend(
             configurations
                 .iter()
-                .map(|(role, text)| Change::Apply(pods::daemon_set(*role, image, &gateway, text))),
+                .map(|(role, text)| Change::Apply(pods::daemon_set(*role, &image, &gateway, text))),
         );
     }
     changes.extend(selectors(input.daemon_sets));
     // Last: where their kinds are missing, everything else is there.
     changes.extend([pods::pod_monitor(), pods::alerts()].map(Change::Apply));
     Ok(Plan { changes })
+}
+
+/// The image of the exporters: that of the flag, else that of the service's registry.
+fn image(spec: &ClusterSpec, flags: &Flags) -> Result<String, LoggingError> {
+    match (flags.text(Flag::OtelPullSpec), spec.acr_domain.as_str()) {
+        (Some(image), _) => Ok(image.to_owned()),
+        (None, "") => Err(LoggingError::NoImage),
+        (None, registry) => Ok(format!("{registry}/telemetryexporter:{TAG}")),
+    }
 }
 
 /// Objects of earlier versions of the operator.

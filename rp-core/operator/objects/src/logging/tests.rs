@@ -8,6 +8,7 @@ use crate::golden;
 
 fn spec() -> ClusterSpec {
     ClusterSpec {
+        acr_domain: "arosvc.azurecr.io".to_owned(),
         gateway_private_endpoint_ip: "10.0.0.9".to_owned(),
         gateway_telemetry_domain: "Telemetry.eastus.example.com".to_owned(),
         ..ClusterSpec::default()
@@ -15,9 +16,8 @@ fn spec() -> ClusterSpec {
 }
 
 fn flags(set: &[(&str, &str)]) -> Flags {
-    let image = ("aro.genevalogging.otel.pullSpec", "arosvc.azurecr.io/telemetryexporter:1");
     let set: BTreeMap<_, _> =
-        set.iter().chain([&image]).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     Flags::resolve(&set)
 }
 
@@ -70,6 +70,21 @@ fn there_are_no_exporters_without_a_gateway() {
     assert!(
         error(ClusterSpec { gateway_telemetry_domain: hostile, ..spec() }).ends_with("not a valid domain")
     );
+}
+
+#[test]
+fn the_image_is_that_of_the_flag_else_the_pinned_one_of_the_registry() {
+    let images = |spec: &ClusterSpec, set: &[(&str, &str)]| {
+        let applied = golden::applied(&decide(spec, set, &[])?);
+        let sets = applied.into_iter().filter(|object| object["kind"] == "DaemonSet");
+        let image = |set: Value| set["spec"]["template"]["spec"]["containers"][0]["image"].clone();
+        Ok::<_, LoggingError>(sets.map(image).collect::<Vec<_>>())
+    };
+    assert_eq!(images(&spec(), &[]).unwrap(), ["arosvc.azurecr.io/telemetryexporter:v1"; 2]);
+    let flag = ("aro.genevalogging.otel.pullSpec", "localhost:5000/collector:x");
+    assert_eq!(images(&spec(), &[flag]).unwrap(), ["localhost:5000/collector:x"; 2]);
+    let nowhere = ClusterSpec { acr_domain: String::new(), ..spec() };
+    assert_eq!(images(&nowhere, &[]), Err(LoggingError::NoImage));
 }
 
 #[test]
