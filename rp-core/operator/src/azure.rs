@@ -1,6 +1,8 @@
 //! Azure, with the identity of the operator (`contract/operator.md` §1, §7): its credential comes from the environment, the
 //! cloud from the `Cluster`.
 
+mod edit;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +13,8 @@ use rp_base::{Secret, SharedClock, SharedRandom};
 use rp_metrics::Registry;
 use rp_operator_api::Cluster;
 use url::Url;
+
+pub use edit::{ATTEMPTS, BETWEEN, EditError, edit};
 
 use crate::controller::ReconcileError;
 

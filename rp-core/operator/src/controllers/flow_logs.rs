@@ -1,6 +1,6 @@
 //! Features in preview (`contract/operator.md` §8.24): flow logs of the network security groups.
 
-use rp_azure::Resources as _;
+use rp_azure::{Client, Resources as _};
 use rp_operator_api::preview::NsgFlowLogs;
 use rp_operator_api::{PreviewFeature, SINGLETON};
 use serde::Deserialize as _;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::subnets;
 use crate::apply::covers;
-use crate::azure::subscription;
+use crate::azure::{EditError, edit, subscription};
 use crate::controller::{Outcome, ReconcileError, Reconciled, Run};
 use crate::kinds::{ObjectName, PREVIEW_FEATURE};
 
@@ -49,13 +49,37 @@ async fn keep(run: &Run<'_>, logs: &NsgFlowLogs) -> Result<(), ReconcileError> {
             azure.delete(&id, subnets::API_VERSION).await.map_err(failed)?;
             continue;
         }
-        let body = flow_log(logs, group, &run.cluster.spec.location)?;
-        let present = azure.get(&id, subnets::API_VERSION).await.map_err(failed)?;
-        if present.is_none_or(|present| !covers(&present["properties"], &body["properties"])) {
-            azure.put(&id, subnets::API_VERSION, &body).await.map_err(failed)?;
-        }
+        let wanted = flow_log(logs, group, &run.cluster.spec.location)?;
+        let kept = keep_one(&azure, &id, &wanted).await;
+        kept.map_err(|error| ReconcileError::invalid(rp_base::chain(&error).to_string()))?;
     }
     Ok(())
+}
+
+/// Keeps one flow log; members and tags that the feature does not name stay. Gives whether it was written.
+async fn keep_one(azure: &Client, id: &str, wanted: &Value) -> Result<bool, EditError> {
+    edit(azure, id, subnets::API_VERSION, |present| {
+        let Some(present) = present else { return Ok(Some(wanted.clone())) };
+        if covers(&present["properties"], &wanted["properties"]) {
+            return Ok(None);
+        }
+        let mut body = present.clone();
+        overlay(&mut body, wanted);
+        Ok(Some(body))
+    })
+    .await
+}
+
+/// Sets the members of `wanted`, and leaves the others.
+fn overlay(body: &mut Value, wanted: &Value) {
+    match (body, wanted) {
+        (Value::Object(body), Value::Object(wanted)) => {
+            for (name, value) in wanted {
+                overlay(body.entry(name.clone()).or_insert(Value::Null), value);
+            }
+        }
+        (body, wanted) => *body = wanted.clone(),
+    }
 }
 
 fn flow_log(logs: &NsgFlowLogs, group: &str, location: &str) -> Result<Value, ReconcileError> {
@@ -82,7 +106,36 @@ fn flow_log(logs: &NsgFlowLogs, group: &str, location: &str) -> Result<Value, Re
 
 #[cfg(test)]
 mod tests {
+    use rp_simulator_azure::{Fault, FaultResponse};
+
     use super::*;
+    use crate::testing::{Cloud, GROUP};
+
+    #[tokio::test]
+    async fn a_flow_log_is_written_on_change_and_not_over_somebody_elses() {
+        let cloud = Cloud::start().await;
+        let id = format!("{GROUP}/providers/Microsoft.Network/networkWatchers/w/flowLogs/nsg");
+        let logs = NsgFlowLogs { enabled: true, ..NsgFlowLogs::default() };
+        let wanted = flow_log(&logs, "/g", "eastus").unwrap();
+        assert!(keep_one(&cloud.client, &id, &wanted).await.unwrap());
+        assert!(!keep_one(&cloud.client, &id, &wanted).await.unwrap(), "it is right already");
+        let mut theirs = cloud.control.get(&id).unwrap();
+        theirs["tags"] = json!({ "team": "theirs" });
+        theirs["properties"]["enabled"] = json!(false);
+        theirs["properties"]["later"] = json!(1);
+        assert!(cloud.control.put(&id, theirs));
+        cloud.control.fail(Fault {
+            method: Some(http::Method::PUT),
+            path: "flowLogs".to_owned(),
+            times: Some(1),
+            answer: FaultResponse::status(412, "PreconditionFailed"),
+        });
+        assert!(keep_one(&cloud.client, &id, &wanted).await.unwrap());
+        assert_eq!(cloud.answers("PUT"), [201, 412, 200]);
+        let kept = cloud.control.get(&id).unwrap();
+        assert_eq!(kept["properties"]["enabled"], true);
+        assert_eq!((&kept["tags"]["team"], &kept["properties"]["later"]), (&json!("theirs"), &json!(1)));
+    }
 
     #[test]
     fn a_flow_log_has_the_settings_of_the_feature() {

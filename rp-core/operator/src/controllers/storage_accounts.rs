@@ -1,10 +1,11 @@
 //! Firewalls of the storage accounts of the cluster (`contract/operator.md` §8.28).
 
-use rp_azure::Resources as _;
+use rp_azure::{AzureError, Client, ErrorKind, Resources as _};
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
 use super::subnets;
-use crate::azure::subscription;
+use crate::azure::{ATTEMPTS, BETWEEN, subscription};
 use crate::controller::{Outcome, ReconcileError, Reconciled, Run};
 use crate::kinds::{ObjectName, REGISTRY_CONFIG};
 
@@ -12,7 +13,7 @@ const API_VERSION: &str = "2021-09-01";
 
 pub(super) async fn reconcile(run: &Run<'_>) -> Reconciled {
     let azure = run.context.azure.client(run.cluster)?;
-    let failed = |error: rp_azure::AzureError| ReconcileError::invalid(rp_base::chain(&error).to_string());
+    let failed = |error: AzureError| ReconcileError::invalid(rp_base::chain(&error).to_string());
     let mut allowed = run.cluster.spec.service_subnets.clone();
     for subnet in subnets::of_cluster(run).await? {
         let present = azure.get(&subnet.id, subnets::API_VERSION).await.map_err(failed)?;
@@ -22,16 +23,36 @@ pub(super) async fn reconcile(run: &Run<'_>) -> Reconciled {
     }
     for account in accounts(run).await? {
         let id = account_id(run, &account)?;
-        let present = azure.get(&id, API_VERSION).await.map_err(failed)?;
-        let present = present
-            .ok_or_else(|| ReconcileError::invalid(format!("storage account {account} is not there")))?;
-        if let Some(rules) = with_rules(&present, &allowed) {
-            let body = json!({ "properties": { "networkAcls": rules } });
-            azure.patch(&id, API_VERSION, &body).await.map_err(failed)?;
+        if allow(&azure, &account, &id, &allowed).await? {
             tracing::info!(account, "subnets were added to the firewall");
         }
     }
     Ok(Outcome::done())
+}
+
+/// Adds the subnets that an account's firewall lacks; gives whether there were any.
+///
+/// Accounts have no etag and take no `If-Match`. So an account is read directly before it is written, nothing is written
+/// where nothing lacks, and it is read again afterwards: what somebody else took away in between is added again. What
+/// somebody else adds between that reading and the writing is lost, as with every other client of Azure.
+async fn allow(azure: &Client, account: &str, id: &str, allowed: &[String]) -> Result<bool, ReconcileError> {
+    let text = |error: &AzureError| ReconcileError::invalid(rp_base::chain(error).to_string());
+    for attempt in 0..=ATTEMPTS {
+        let present = azure.get(id, API_VERSION).await.map_err(|error| text(&error))?;
+        let present = present
+            .ok_or_else(|| ReconcileError::invalid(format!("storage account {account} is not there")))?;
+        let Some(rules) = with_rules(&present, allowed) else { return Ok(attempt > 0) };
+        let body = json!({ "properties": { "networkAcls": rules } });
+        match azure.patch(id, API_VERSION, &body).await {
+            Ok(_) => {}
+            // Another change of the account runs.
+            Err(error) if error.kind == ErrorKind::Conflict => sleep(BETWEEN).await,
+            Err(error) => return Err(text(&error)),
+        }
+    }
+    Err(ReconcileError::invalid(format!(
+        "others change the firewall of storage account {account} all the time"
+    )))
 }
 
 /// That of the cluster, and that of the image registry.
@@ -84,7 +105,65 @@ fn with_rules(account: &Value, allowed: &[String]) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
+    use rp_simulator_azure::{Fault, FaultResponse};
+
     use super::*;
+    use crate::testing::{Cloud, GROUP};
+
+    /// What a firewall allows once `/ours` was added, and the answers to the writes; the first write has this answer.
+    async fn after(first: FaultResponse) -> (Result<bool, ReconcileError>, Value, Vec<u16>) {
+        let cloud = Cloud::start().await;
+        let id = format!("{GROUP}/providers/Microsoft.Storage/storageAccounts/clusterabc");
+        let acls = json!({ "defaultAction": "Deny", "bypass": "AzureServices", "ipRules": [{ "value": "192.0.2.1" }],
+            "virtualNetworkRules": [{ "id": "/theirs", "action": "Allow" }] });
+        assert!(cloud.control.put(
+            &id,
+            json!({ "location": "eastus", "tags": { "a": "b" }, "properties": { "networkAcls": acls } })
+        ));
+        cloud.control.fail(Fault {
+            method: Some(http::Method::PATCH),
+            path: "storageAccounts".to_owned(),
+            times: Some(1),
+            answer: first,
+        });
+        let allowed = ["/ours".to_owned()];
+        let added = allow(&cloud.client, "clusterabc", &id, &allowed).await;
+        let account = cloud.control.get(&id).unwrap();
+        assert_eq!(account["tags"], json!({ "a": "b" }));
+        let writes = cloud.answers("PATCH");
+        if added.is_ok() {
+            assert!(!allow(&cloud.client, "clusterabc", &id, &allowed).await.unwrap());
+            assert_eq!(cloud.answers("PATCH"), writes, "what is right is not written");
+        }
+        (added, account["properties"]["networkAcls"].clone(), writes)
+    }
+
+    #[tokio::test]
+    async fn a_write_that_met_another_or_was_undone_is_repeated() {
+        let conflict = FaultResponse::status(409, "StorageAccountOperationInProgress");
+        // The second: Azure takes the write, and somebody else's comes after it.
+        for (first, status) in [(conflict, 409), (FaultResponse::Body(json!({})), 200)] {
+            let (added, acls, writes) = after(first).await;
+            assert!(added.unwrap());
+            assert_eq!(writes, [status, 200]);
+            assert_eq!(
+                acls["virtualNetworkRules"],
+                json!([{ "id": "/theirs", "action": "Allow" }, { "id": "/ours", "action": "Allow" }])
+            );
+            assert_eq!(
+                (&acls["bypass"], &acls["ipRules"][0]["value"]),
+                (&json!("AzureServices"), &json!("192.0.2.1"))
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_refusal_is_an_error_and_is_not_repeated() {
+        let (added, acls, writes) = after(FaultResponse::status(403, "AuthorizationFailed")).await;
+        assert!(added.unwrap_err().to_string().contains("AuthorizationFailed"));
+        assert_eq!(writes, [403]);
+        assert_eq!(acls["virtualNetworkRules"].as_array().unwrap().len(), 1);
+    }
 
     #[test]
     fn missing_subnets_are_added_and_nothing_is_removed() {

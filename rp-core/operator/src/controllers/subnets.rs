@@ -4,26 +4,21 @@
 mod change;
 mod list;
 
-use std::time::Duration;
-
-use rp_azure::{Client, ErrorKind, Precondition, Resources as _};
+use rp_azure::Client;
 use rp_base::Timestamp;
 use rp_operator_api::{Flag, SINGLETON};
-use serde_json::{Value, json};
+use serde_json::json;
 use time::OffsetDateTime;
 
 use self::change::{Wanted, changed};
 pub(super) use self::list::{SubnetOf, of_cluster};
+use crate::azure::edit;
 use crate::controller::{Outcome, ReconcileError, Reconciled, Run};
 use crate::kinds::{CLUSTER, ObjectName};
 
 pub(super) const API_VERSION: &str = "2024-05-01";
 /// When a network security group was put right last; the monitor reads it.
 const ANNOTATION: &str = "aro.openshift.io/lastSubnetReconcileTimestamp";
-/// Attempts of a change that meets the customer's.
-const ATTEMPTS: u32 = 3;
-/// Before the next attempt.
-const BETWEEN: Duration = Duration::from_secs(1);
 
 pub(super) async fn reconcile(run: &Run<'_>) -> Reconciled {
     let wanted = Wanted {
@@ -51,40 +46,26 @@ pub(super) async fn reconcile(run: &Run<'_>) -> Reconciled {
 
 /// Puts one subnet right; gives whether its network security group was changed.
 async fn keep(run: &Run<'_>, azure: &Client, subnet: &SubnetOf, wanted: Wanted) -> Result<bool, String> {
-    let text = |error: &dyn std::error::Error| rp_base::chain(error).to_string();
-    let mut attempt = 1;
-    loop {
-        let present = azure.get(&subnet.id, API_VERSION).await.map_err(|error| text(&error))?;
+    let mut fixes = false;
+    let written = edit(azure, &subnet.id, API_VERSION, |present| {
+        fixes = false;
         let Some(present) = present else {
             tracing::info!(subnet = subnet.id, "the subnet is not there");
-            return Ok(false);
+            return Ok(None);
         };
-        let change = changed(&present, &run.cluster.spec, subnet, wanted)?;
-        let Some(change) = change else { return Ok(false) };
-        if let Some((old, new)) = &change.group {
+        let change = changed(present, &run.cluster.spec, subnet, wanted)?;
+        if let Some((old, new)) = change.as_ref().and_then(|change| change.group.as_ref()) {
+            fixes = true;
             tracing::info!(
                 subnet = subnet.id,
                 "Fixing NSG from {} to {new}",
                 old.as_deref().unwrap_or("nil")
             );
         }
-        // Only if nobody changed the subnet meanwhile (`contract/operator.md` "Do better" 20).
-        let etag = present.get("etag").and_then(Value::as_str);
-        let put = match etag {
-            Some(etag) => {
-                azure.put_when(&subnet.id, API_VERSION, &change.body, Precondition::Unchanged(etag)).await
-            }
-            None => azure.put(&subnet.id, API_VERSION, &change.body).await,
-        };
-        match put {
-            Ok(_) => return Ok(change.group.is_some()),
-            Err(error) if error.kind == ErrorKind::Conflict && attempt < ATTEMPTS => {
-                attempt += 1;
-                tokio::time::sleep(BETWEEN).await;
-            }
-            Err(error) => return Err(text(&error)),
-        }
-    }
+        Ok(change.map(|change| change.body))
+    });
+    let written = written.await.map_err(|error| rp_base::chain(&error).to_string())?;
+    Ok(written && fixes)
 }
 
 async fn note(run: &Run<'_>) -> Result<(), ReconcileError> {
