@@ -22,7 +22,7 @@ pub(super) async fn reconcile(run: &Run<'_>) -> Reconciled {
     Ok(Outcome::done())
 }
 
-fn kubelet_config() -> Value {
+pub(super) fn kubelet_config() -> Value {
     json!({
         "apiVersion": "machineconfiguration.openshift.io/v1",
         "kind": "KubeletConfig",

@@ -20,7 +20,7 @@ pub(super) async fn reconcile(run: &Run<'_>) -> Reconciled {
 }
 
 /// The notification of the setting; `None`: there is no message.
-fn notification(cluster: &Cluster) -> Result<Option<Value>, ReconcileError> {
+pub(super) fn notification(cluster: &Cluster) -> Result<Option<Value>, ReconcileError> {
     match cluster.spec.banner.content.as_str() {
         "" => Ok(None),
         "ContactSupport" => Ok(Some(json!({

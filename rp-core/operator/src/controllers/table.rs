@@ -2,13 +2,17 @@
 //! `rp_operator_api::deployment::permissions`.
 
 #[cfg(test)]
+mod coverage;
+#[cfg(test)]
 mod tests;
+mod watched;
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use rp_operator_api::{Flag, SINGLETON};
 
+use self::watched::{CLUSTER, LOGGING, NETWORK, UPGRADE_OPERATOR, VERSION, one};
 use super::{
     alert_webhook, auto_sized_nodes, banner, cloud_provider, cluster_dns, cluster_operator,
     control_plane_machines, dnsmasq, etc_hosts, flow_logs, geneva_logging, guardrails, image_config, ingress,
@@ -18,33 +22,9 @@ use super::{
 };
 use crate::controller::Changes::{All, Generation, Metadata};
 use crate::controller::{Controller, Off, Reconcile, Scope, Watched};
-use crate::kinds::{self, Kind};
+use crate::kinds;
 
 const HOUR: Option<Duration> = Some(Duration::from_secs(3600));
-
-/// The `Cluster`, when its settings change.
-const CLUSTER: Watched = Watched::new(&kinds::CLUSTER, Scope::One("", SINGLETON), Generation);
-/// The version of the cluster: its status begins and ends upgrades.
-const VERSION: Watched = Watched::new(&kinds::CLUSTER_VERSION, Scope::One("", "version"), All);
-
-/// What names the subnets of the cluster.
-const NETWORK: &[Watched] = &[
-    CLUSTER,
-    Watched::new(&kinds::MACHINE, Scope::Namespace(machine_sets::NAMESPACE), Generation),
-    Watched::new(&kinds::MACHINE_SET, Scope::Namespace(machine_sets::NAMESPACE), Generation),
-];
-
-/// The namespace of the managed upgrade operator.
-const MUO: &str = rp_operator_objects::upgrade_operator::NAMESPACE;
-
-/// The namespace of the log exporters.
-const LOGGING: &str = rp_operator_objects::logging::NAMESPACE;
-
-/// One object of a namespace, or of the cluster where the namespace is empty.
-const fn one(kind: &'static Kind, namespace: &'static str, name: &'static str, settings: bool) -> Watched {
-    // Kinds without settings of their own have no generation: every change counts.
-    Watched::new(kind, Scope::One(namespace, name), if settings { Generation } else { All })
-}
 
 /// A controller of role master that follows the `Cluster`, has no conditions, and leaves its objects alone while its flag
 /// is off.
@@ -181,15 +161,7 @@ pub const TABLE: &[Controller] = &[
     Controller {
         summary: "Keeps the log exporters of the nodes; without an address of the gateway it keeps everything but them.",
         state: Some("GenevaLogging"),
-        watched: &[
-            CLUSTER,
-            one(&kinds::CLUSTER_VERSION, "", "version", true),
-            one(&kinds::DAEMON_SET, LOGGING, geneva_logging::EXPORTERS[0], true),
-            one(&kinds::DAEMON_SET, LOGGING, geneva_logging::EXPORTERS[1], true),
-            one(&kinds::CONFIG_MAP, LOGGING, "otel-config-master", false),
-            one(&kinds::CONFIG_MAP, LOGGING, "otel-config-worker", false),
-            one(&kinds::SECURITY_CONSTRAINTS, "", "privileged-genevalogging", false),
-        ],
+        watched: LOGGING,
         ..row("GenevaLogging", "8.13", Flag::GenevaLogging, |run| Box::pin(geneva_logging::reconcile(run)))
     },
     Controller {
@@ -256,16 +228,7 @@ pub const TABLE: &[Controller] = &[
     },
     Controller {
         summary: "Deploys the managed upgrade operator, or removes it.",
-        watched: &[
-            CLUSTER,
-            one(&kinds::CLUSTER_VERSION, "", "version", true),
-            one(&kinds::NAMESPACE, "", MUO, false),
-            one(&kinds::DEPLOYMENT, MUO, rp_operator_objects::upgrade_operator::NAME, true),
-            one(&kinds::CONFIG_MAP, MUO, upgrade_operator::CONFIGURATION, false),
-            Watched::new(&kinds::CLUSTER_ROLE, Scope::All, All)
-                .owned()
-                .named((rp_operator_objects::upgrade_operator::NAME, "")),
-        ],
+        watched: UPGRADE_OPERATOR,
         period: HOUR,
         ..row("ManagedUpgradeOperator", "8.21", Flag::Muo, |run| Box::pin(upgrade_operator::reconcile(run)))
     },
@@ -333,7 +296,13 @@ pub const TABLE: &[Controller] = &[
     },
     Controller {
         summary: "Applies temporary fixes to the versions that need them, and removes them elsewhere, in upgrades only.",
-        watched: &[CLUSTER, VERSION],
+        watched: &[
+            CLUSTER,
+            VERSION,
+            Watched::new(&kinds::MACHINE_CONFIG, Scope::All, Metadata).named(workarounds::MACHINE_CONFIGS),
+            Watched::new(&kinds::KUBELET_CONFIG, Scope::All, Metadata).named(workarounds::KUBELET_CONFIG),
+            Watched::new(&kinds::MACHINE_CONFIG_POOL, Scope::All, Metadata).named(workarounds::POOL),
+        ],
         period: HOUR,
         ..row("Workaround", "8.30", Flag::Workaround, |run| Box::pin(workarounds::reconcile(run)))
     },

@@ -11,8 +11,6 @@ use crate::gate::{cluster_version, installed};
 use crate::kinds::{DEPLOYMENT, ObjectName};
 use crate::plan::carry_out;
 
-/// Its configuration.
-pub(super) const CONFIGURATION: &str = "managed-upgrade-operator-config";
 /// How often its deployment is read while it starts. The queue is not held meanwhile (`contract/operator.md` "Do
 /// better" 29).
 const STARTING: Duration = Duration::from_secs(30);

@@ -8,6 +8,12 @@ use crate::gate::{cluster_version, installed, may_restart_nodes};
 use crate::kinds::{MACHINE_CONFIG_POOL, NETWORK_OPERATOR, ObjectName};
 use crate::plan::carry_out;
 
+/// Begin and end of the names of the MachineConfigs.
+pub(super) const MACHINE_CONFIGS: (&str, &str) = ("99-master-disable-", "");
+/// The KubeletConfig that reserves memory, and the pool that it is for.
+pub(super) const KUBELET_CONFIG: (&str, &str) = ("aro-limits", "");
+pub(super) const POOL: (&str, &str) = ("worker", "");
+
 pub(super) async fn reconcile(run: &Run<'_>) -> Reconciled {
     if !may_restart_nodes(run.api(), run.flags).await? {
         return Ok(Outcome::done());
