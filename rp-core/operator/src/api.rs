@@ -212,6 +212,15 @@ impl Api {
         self.send("create", &name, Method::POST, &path, JSON, Some((JSON, object))).await
     }
 
+    /// Asks a question that is an object of its own, without a name, and gives the answer.
+    ///
+    /// # Errors
+    /// [`ApiError`].
+    pub async fn review(&self, kind: &'static Kind, question: &Value) -> Result<Value, ApiError> {
+        let name = ObjectName::of_cluster(kind, "");
+        self.send("create", &name, Method::POST, &kind.path(None), JSON, Some((JSON, question))).await
+    }
+
     /// Applies the members of an object that the operator owns (server-side apply); other members stay.
     ///
     /// # Errors

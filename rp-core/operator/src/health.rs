@@ -1,22 +1,21 @@
-//! The two listeners of the process (`contract/operator.md` §1): health, where Alertmanager also posts to, and metrics.
+//! The health listener of the process (`contract/operator.md` §1), where Alertmanager also posts to.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
 use http::{Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use parking_lot::RwLock;
-use rp_metrics::Registry;
 use rp_net::listen::{Gauge, Handler, Limits, Listener, Stop};
+use rp_net::tls::ServerTls;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::watch::Synced;
 
-/// Connections of one listener.
+/// Connections of a listener.
 const CONNECTIONS: usize = 64;
 
 /// What the process is about to do.
@@ -79,25 +78,7 @@ impl Handler for Health {
     }
 }
 
-/// Answers of the metrics listener.
-#[derive(Debug)]
-struct MetricsPage(Registry);
-
-impl Handler for MetricsPage {
-    type Body = Full<Bytes>;
-
-    async fn handle(&self, request: Request<Incoming>, _: SocketAddr) -> Response<Full<Bytes>> {
-        if request.uri().path() != "/metrics" {
-            return answer(StatusCode::NOT_FOUND, "not found".to_owned());
-        }
-        let mut page = answer(StatusCode::OK, self.0.render());
-        let kind = http::HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-        page.headers_mut().insert(CONTENT_TYPE, kind);
-        page
-    }
-}
-
-fn answer(status: StatusCode, text: String) -> Response<Full<Bytes>> {
+pub(crate) fn answer(status: StatusCode, text: String) -> Response<Full<Bytes>> {
     let mut answer = Response::new(Full::new(Bytes::from(text)));
     *answer.status_mut() = status;
     answer
@@ -105,18 +86,19 @@ fn answer(status: StatusCode, text: String) -> Response<Full<Bytes>> {
 
 /// Serves health until `stop`.
 pub async fn serve_health(tcp: TcpListener, readiness: Readiness, stop: CancellationToken) {
-    serve(tcp, Health(readiness), stop).await;
+    serve(tcp, None, Health(readiness), stop).await;
 }
 
-/// Serves metrics until `stop`.
-pub async fn serve_metrics(tcp: TcpListener, registry: Registry, stop: CancellationToken) {
-    serve(tcp, MetricsPage(registry), stop).await;
-}
-
-async fn serve<H: Handler>(tcp: TcpListener, handler: H, stop: CancellationToken) {
+/// Serves until `stop`; `tls`: `None` is plain HTTP.
+pub(crate) async fn serve<H: Handler>(
+    tcp: TcpListener,
+    tls: Option<Arc<ServerTls>>,
+    handler: H,
+    stop: CancellationToken,
+) {
     let listener = Listener {
         tcp,
-        tls: None,
+        tls,
         handler: Arc::new(handler),
         limits: Limits::with_connections(CONNECTIONS),
         gauge: Arc::new(Gauge::default()),

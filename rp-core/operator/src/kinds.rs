@@ -45,6 +45,8 @@ kinds! {
     LEASE "coordination.k8s.io" "v1" "Lease" "leases" true;
     CLUSTER_ROLE "rbac.authorization.k8s.io" "v1" "ClusterRole" "clusterroles" false;
     CLUSTER_ROLE_BINDING "rbac.authorization.k8s.io" "v1" "ClusterRoleBinding" "clusterrolebindings" false;
+    TOKEN_REVIEW "authentication.k8s.io" "v1" "TokenReview" "tokenreviews" false;
+    ACCESS_REVIEW "authorization.k8s.io" "v1" "SubjectAccessReview" "subjectaccessreviews" false;
     ROLE "rbac.authorization.k8s.io" "v1" "Role" "roles" true;
     ROLE_BINDING "rbac.authorization.k8s.io" "v1" "RoleBinding" "rolebindings" true;
     DISRUPTION_BUDGET "policy" "v1" "PodDisruptionBudget" "poddisruptionbudgets" true;

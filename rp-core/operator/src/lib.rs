@@ -13,10 +13,13 @@ pub mod gate;
 pub mod health;
 pub mod kinds;
 pub mod lease;
+pub mod manifests;
 pub mod metrics;
+pub mod metrics_listener;
 pub mod plan;
 pub mod process;
 pub mod queue;
+pub mod readers;
 pub mod runner;
 pub mod status;
 #[cfg(test)]

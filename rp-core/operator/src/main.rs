@@ -14,7 +14,10 @@ use rp_operator::access::Access;
 use rp_operator::controller::Role;
 use rp_operator::controllers::TABLE;
 use rp_operator::lease::LeaseTimes;
+use rp_operator::manifests::ManifestArgs;
+use rp_operator::metrics_listener::MetricsDoor;
 use rp_operator::process::{self, Options};
+use rp_operator_api::deployment::METRICS_TLS;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
@@ -31,6 +34,8 @@ struct Cli {
 enum Command {
     /// Runs the controllers of a role until SIGTERM.
     Operator(OperatorArgs),
+    /// Prints the objects with which the service deploys the operator, as YAML for kubectl apply.
+    Manifests(ManifestArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -43,9 +48,13 @@ struct OperatorArgs {
     /// Address of the health listener.
     #[arg(long, value_name = "ADDRESS", default_value = "[::]:8080")]
     health: SocketAddr,
-    /// Address of the metrics listener.
-    #[arg(long, value_name = "ADDRESS", default_value = "[::]:8888")]
-    metrics: SocketAddr,
+    /// Address of the metrics listener [default: [::]:8888 with --metrics-tls, 127.0.0.1:8888 without].
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<SocketAddr>,
+    /// Folder with tls.crt and tls.key: metrics are served by TLS, to those whom the cluster gives the right to the path
+    /// /metrics. Without it they are plain HTTP on this machine.
+    #[arg(long, value_name = "FOLDER", env = METRICS_TLS)]
+    metrics_tls: Option<PathBuf>,
     /// Seconds that the lease of role master is valid without a renewal; it is renewed three times as often.
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(3..=600))]
     lease_seconds: u64,
@@ -58,9 +67,11 @@ const VERSION: &str = match option_env!("ARO_COMMIT") {
 };
 
 fn main() -> ExitCode {
-    let Command::Operator(args) = Cli::parse().command;
-    rp_net::tls::install_provider();
-    match start(args) {
+    let done = match Cli::parse().command {
+        Command::Operator(args) => start(args),
+        Command::Manifests(args) => print(args),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Nobody is left to tell when standard error is closed.
@@ -70,7 +81,12 @@ fn main() -> ExitCode {
     }
 }
 
+fn print(args: ManifestArgs) -> Result<()> {
+    Ok(std::io::stdout().write_all(args.text()?.as_bytes())?)
+}
+
 fn start(args: OperatorArgs) -> Result<()> {
+    rp_net::tls::install_provider();
     let Some(role) = Role::parse(&args.role) else { bail!("invalid role {}", args.role) };
     log();
     let valid = Duration::from_secs(args.lease_seconds);
@@ -81,7 +97,7 @@ fn start(args: OperatorArgs) -> Result<()> {
         controllers: TABLE,
         lease: LeaseTimes { valid, renew: valid / 3 },
         health: args.health,
-        metrics: args.metrics,
+        metrics: MetricsDoor::of(args.metrics, args.metrics_tls)?,
         clock: Arc::new(SystemClock),
         random: Arc::new(SystemRandom),
     };

@@ -12,9 +12,10 @@ use crate::access::{Access, AccessError};
 use crate::api::Api;
 use crate::azure::AzureAccess;
 use crate::controller::{Context, Controller, Role};
-use crate::health::{Readiness, serve_health, serve_metrics};
+use crate::health::{Readiness, serve_health};
 use crate::lease::{Election, LeaseTimes};
 use crate::metrics::Metrics;
+use crate::metrics_listener::{MetricsDoor, serve_metrics};
 use crate::queue::Queue;
 use crate::runner::Worker;
 use crate::status::StatusWriter;
@@ -32,8 +33,8 @@ pub struct Options {
     pub lease: LeaseTimes,
     /// Address of the health listener.
     pub health: SocketAddr,
-    /// Address of the metrics listener.
-    pub metrics: SocketAddr,
+    /// The metrics listener.
+    pub metrics: MetricsDoor,
     pub clock: SharedClock,
     pub random: SharedRandom,
 }
@@ -66,10 +67,10 @@ pub async fn run(options: Options, stop: CancellationToken) -> Result<(), Proces
     let api = Api::new(client, &options.access.host()?, metrics.client.clone());
     let readiness = Readiness::default();
     let mut services = JoinSet::new();
-    let (health, page) = (listen(options.health).await?, listen(options.metrics).await?);
+    let (health, page) = (listen(options.health).await?, listen(options.metrics.address()).await?);
     services.spawn(serve_health(health, readiness.clone(), CancellationToken::new()));
     let azure = AzureAccess::from_environment(&options.clock, &options.random, &registry);
-    services.spawn(serve_metrics(page, registry, CancellationToken::new()));
+    services.spawn(serve_metrics(page, options.metrics, registry, api.clone(), CancellationToken::new()));
     services.spawn(options.access.clone().refresh(api.clone(), user_agent));
     let status = StatusWriter::new(&api, &options.clock, options.role, &options.version);
     let context = Context {

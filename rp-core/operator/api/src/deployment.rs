@@ -3,6 +3,7 @@
 //!
 //! There is no PodDisruptionBudget: each deployment has one pod, and a budget would block the drain of its node.
 
+mod monitoring;
 pub mod permissions;
 mod pods;
 #[cfg(test)]
@@ -49,6 +50,22 @@ pub struct Settings {
     pub pull_secret: Secret<String>,
 }
 
+/// The program of the pods, and the name of its image in a registry: `deploy/images` builds one image for each program.
+pub const PROGRAM: &str = "aro-operator";
+
+/// The variable that names the folder with the certificate of the metrics. A variable and no argument, so that an earlier
+/// version of the program starts in the pods of this one.
+pub const METRICS_TLS: &str = "ARO_METRICS_TLS";
+
+/// A reference without its tag or digest. The port of a registry is no tag.
+pub fn repository_of(image: &str) -> &str {
+    let named = image.split_once('@').map_or(image, |(named, _)| named);
+    match named.rsplit_once(':') {
+        Some((repository, tag)) if !tag.contains('/') => repository,
+        _ => named,
+    }
+}
+
 /// The text after the last `:` of a reference, `latest` if there is none (`contract/operator.md` §5.1). The port of a
 /// registry is no version; of a digest it is the part after `sha256:`.
 pub fn version_of(image: &str) -> &str {
@@ -64,7 +81,7 @@ pub fn objects(settings: &Settings) -> Vec<Value> {
     objects.extend(access());
     objects.extend(secrets(settings));
     objects.push(credentials_request());
-    objects.extend([service(), pod_monitor()]);
+    objects.extend(monitoring::objects());
     objects.extend([pods::master(settings), pods::worker(settings)]);
     objects.sort_by_key(|object| rank(object.get("kind").and_then(Value::as_str).unwrap_or_default()));
     objects
@@ -213,37 +230,6 @@ pub fn credentials_request() -> Value {
             },
             "secretRef": { "name": pods::CREDENTIALS, "namespace": NAMESPACE },
             "serviceAccountNames": ["aro-operator-master"],
-        },
-    })
-}
-
-fn service() -> Value {
-    let mut metadata = metadata("aro-operator-master");
-    metadata["labels"] = json!({ "name": "aro-operator-master" });
-    json!({
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": metadata,
-        "spec": {
-            "selector": { "app": "aro-operator-master" },
-            "ports": [
-                { "name": "http", "port": 8080, "protocol": "TCP" },
-                { "name": "http-metrics", "port": 8888, "protocol": "TCP" },
-            ],
-        },
-    })
-}
-
-/// Both roles are scraped (`contract/operator.md` "Do better" 31).
-fn pod_monitor() -> Value {
-    let apps = json!(["aro-operator-master", "aro-operator-worker"]);
-    json!({
-        "apiVersion": "monitoring.coreos.com/v1",
-        "kind": "PodMonitor",
-        "metadata": metadata("aro-operator"),
-        "spec": {
-            "selector": { "matchExpressions": [{ "key": "app", "operator": "In", "values": apps }] },
-            "podMetricsEndpoints": [{ "port": "http-metrics" }],
         },
     })
 }

@@ -46,6 +46,34 @@ async fn sigterm_gives_the_lease_back() -> Result<()> {
     .await
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deployment_that_was_scaled_to_none_stays_so() -> Result<()> {
+    let (world, _turn) = World::enter().await?;
+    world.set_cluster(&spec(&[])).await?;
+    let (namespace, name) = ("openshift-azure-operator", "aro-operator-master");
+    let labels = json!({ "app": name });
+    let deployment = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": name, "namespace": namespace },
+        "spec": { "replicas": 0, "selector": { "matchLabels": labels }, "template": {
+            "metadata": { "labels": labels },
+            "spec": { "containers": [{ "name": "aro-operator", "image": "registry.example/aro-operator:test" }] },
+        } },
+    });
+    world.openshift.apply(&[deployment]).await?;
+    let operator = Operator::start(world, "master")?;
+    until("it works in the place of the pod", PATIENCE, || operator.holds_lease()).await?;
+    // Of its controllers, those of objects that are deleted here have run.
+    for role in ["system:aro-sre", "system:aro-diagnostics"] {
+        world.comes_back("clusterrole", "", role).await?;
+    }
+    let may = ["auth", "can-i", "patch", "deployments/aro-operator-master", "-n", namespace, "--as", name];
+    let answer = world.openshift.admin().refused(&may).await?;
+    ensure!(!answer.contains("yes"), "{answer}");
+    let live = world.get("deployment", namespace, name).await?;
+    ensure!(live["spec"]["replicas"] == 0, "{live}");
+    world.delete("deployment", namespace, name).await
+}
+
 #[test]
 fn a_role_that_is_none_is_refused() -> Result<()> {
     let output = Command::new(env!("CARGO_BIN_EXE_aro-operator")).args(["operator", "janitor"]).output()?;

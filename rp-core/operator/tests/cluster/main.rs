@@ -1,9 +1,11 @@
 //! The operator as a process against a real API server with OpenShift's kinds, under the rights that it has in a cluster.
 
 mod checks;
+mod definitions;
 mod election;
 mod guardrails;
 mod machines;
+mod metrics;
 mod objects;
 mod platform;
 mod world;

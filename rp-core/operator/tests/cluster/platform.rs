@@ -115,9 +115,47 @@ async fn the_managed_upgrade_operator_is_deployed_and_removed() -> Result<()> {
     world.reads("deployment", namespace, name, "/spec/replicas", &json!(1)).await?;
     world.patch("deployment", namespace, name, &json!({ "spec": { "replicas": 0 } })).await?;
     world.reads("deployment", namespace, name, "/spec/replicas", &json!(1)).await?;
+    for (kind, namespace, name) in [
+        ("serviceaccount", namespace, name),
+        ("configmap", namespace, "trusted-ca-bundle"),
+        ("role", namespace, "prometheus-k8s"),
+        ("rolebinding", "openshift-monitoring", "muo-monitoring-reader"),
+        ("role", "openshift-config", "muo-pullsecret-reader"),
+        ("clusterrolebinding", "", name),
+        ("prometheusrules", "openshift-monitoring", "sre-managed-upgrade-operator-alerts"),
+        ("crd", "", "upgradeconfigs.upgrade.managed.openshift.io"),
+    ] {
+        world.comes_back(kind, namespace, name).await?;
+    }
     world.patch_cluster(&json!({ "operatorflags": { "rh.srep.muo.managed": "false" } })).await?;
     world.reads("deployment", namespace, name, "", &Value::Null).await?;
     world.reads("clusterrole", "", name, "", &Value::Null).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_old_fix_of_routes_is_removed() -> Result<()> {
+    let (world, _turn) = World::enter().await?;
+    let (namespace, rbac) = ("openshift-azure-routefix", "rbac.authorization.k8s.io");
+    world.openshift.apply(&[
+        json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } }),
+        json!({
+            "apiVersion": format!("{rbac}/v1"), "kind": "ClusterRoleBinding", "metadata": { "name": "routefix" },
+            "roleRef": { "apiGroup": rbac, "kind": "ClusterRole", "name": "view" },
+            "subjects": [{ "kind": "ServiceAccount", "name": "routefix", "namespace": namespace }],
+        }),
+    ])
+    .await?;
+    world.set_cluster(&spec(&[])).await?;
+    let _operator = Operator::start(world, "master")?;
+    world.reads("clusterrolebinding", "", "routefix", "", &Value::Null).await?;
+    // Nobody empties namespaces here: one that is deleted stays, and says so.
+    until("the namespace is deleted", PATIENCE, || async {
+        let live = world.get("namespace", "", namespace).await?;
+        let deleted = live.is_null() || !live["metadata"]["deletionTimestamp"].is_null();
+        ensure!(deleted, "{live}");
+        Ok(())
+    })
+    .await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -132,23 +170,34 @@ async fn log_exporters_come_back_once_the_gateway_has_an_address() -> Result<()>
         "supplementalGroups": { "type": "RunAsAny" }, "volumes": ["*"], "groups": ["system:nodes"], "users": ["someone"],
     });
     world.openshift.apply(&[privileged]).await?;
-    let mut settings = spec(&[]);
-    settings["operatorflags"] = json!({ "aro.genevalogging.otel.pullSpec": "registry.example/otel:1" });
-    world.set_cluster(&settings).await?;
+    world.set_cluster(&spec(&[])).await?;
     let _operator = Operator::start(world, "master")?;
     let (namespace, name) = ("openshift-azure-logging", "otel-exporter-master");
     let user = json!(["system:serviceaccount:openshift-azure-logging:geneva"]);
     world.reads("securitycontextconstraints", "", "privileged-genevalogging", "/users", &user).await?;
     ensure!(world.get("daemonset", namespace, name).await?.is_null(), "no gateway, no exporter");
     world.patch_cluster(&json!({ "gatewayPrivateEndpointIP": "10.0.0.9", "gatewayTelemetryDomain": "telemetry.example.com" })).await?;
+    let image = "/spec/template/spec/containers/0/image";
+    let pinned = json!("arosvc.azurecr.io/telemetryexporter:v1");
     for name in [name, "otel-exporter-worker"] {
-        let image = "/spec/template/spec/containers/0/image";
-        world.reads("daemonset", namespace, name, image, &json!("registry.example/otel:1")).await?;
-        world.delete("daemonset", namespace, name).await?;
-        world.reads("daemonset", namespace, name, image, &json!("registry.example/otel:1")).await?;
+        world.reads("daemonset", namespace, name, image, &pinned).await?;
+        world.comes_back("daemonset", namespace, name).await?;
     }
+    world.condition("GenevaLoggingControllerDegraded", "False").await?;
+    for (kind, name) in [
+        ("serviceaccount", "geneva"),
+        ("role", "prometheus-k8s"),
+        ("rolebinding", "prometheus-k8s"),
+        ("podmonitors", "otel-exporter"),
+        ("prometheusrules", "otel-exporter-alerts"),
+    ] {
+        world.comes_back(kind, namespace, name).await?;
+    }
+    let another =
+        json!({ "operatorflags": { "aro.genevalogging.otel.pullSpec": "registry.example/otel:1" } });
+    world.patch_cluster(&another).await?;
+    world.reads("daemonset", namespace, name, image, &json!("registry.example/otel:1")).await?;
     world.patch_cluster(&json!({ "gatewayPrivateEndpointIP": "none" })).await?;
-    // Before, it was degraded because the test's cluster has no PodMonitors.
     until("the address is refused", PATIENCE, || async {
         let condition = world.condition("GenevaLoggingControllerDegraded", "True").await?;
         let text = condition["message"].as_str().unwrap_or_default();

@@ -1,5 +1,6 @@
 //! A cluster for the operator, and the operator as a process.
 
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -32,7 +33,7 @@ impl World {
         let kinds = kinds.to_str().context("a path")?;
         openshift.admin().ok(&["create", "-f", kinds]).await?;
         let deployed = deployed();
-        openshift.apply(&[prometheus_rules()]).await?;
+        openshift.apply(&["PrometheusRule", "PodMonitor"].map(monitoring)).await?;
         openshift.apply(&deployed).await?;
         let established = ["wait", "--for=condition=Established", "crd", "--all", "--timeout=10s"];
         until("kinds are served", GENEROUS, || openshift.admin().ok(&established)).await?;
@@ -80,6 +81,23 @@ impl World {
         if text.trim().is_empty() { Ok(Value::Null) } else { Ok(serde_json::from_str(&text)?) }
     }
 
+    /// Deletes an object and waits until there is another one in its place.
+    pub(crate) async fn comes_back(&self, kind: &str, namespace: &str, name: &str) -> Result<()> {
+        let id = async || {
+            let object = self.get(kind, namespace, name).await?;
+            let id = object.pointer("/metadata/uid").and_then(Value::as_str).map(str::to_owned);
+            id.ok_or_else(|| anyhow!("there is no {kind} {name}"))
+        };
+        let old = until(&format!("there is {kind} {name}"), PATIENCE, &id).await?;
+        self.delete(kind, namespace, name).await?;
+        until(&format!("{kind} {name} comes back"), PATIENCE, || async {
+            let new = id().await?;
+            ensure!(new != old, "it is still the old one");
+            Ok(())
+        })
+        .await
+    }
+
     /// Waits until the object has that value at that place.
     pub(crate) async fn reads(
         &self,
@@ -114,7 +132,7 @@ impl World {
 /// The service's own objects as far as an API server alone can take them, with the rights of the pods for two users.
 fn deployed() -> Vec<Value> {
     let settings = Settings {
-        image: "registry.example/aro:test".to_owned(),
+        image: "registry.example/aro-operator:test".to_owned(),
         version: "test".to_owned(),
         identity: Identity::ServicePrincipal,
         development: false,
@@ -142,15 +160,17 @@ fn deployed() -> Vec<Value> {
     objects
 }
 
-/// Rules of Prometheus: the definition is that of another project, and nothing here looks into a rule.
-fn prometheus_rules() -> Value {
+/// A kind of Prometheus' operator: the definitions are those of another project, and nothing here looks into a specification.
+fn monitoring(kind: &str) -> Value {
     let any = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+    let singular = kind.to_ascii_lowercase();
+    let plural = format!("{singular}s");
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": { "name": "prometheusrules.monitoring.coreos.com" },
+        "metadata": { "name": format!("{plural}.monitoring.coreos.com") },
         "spec": {
             "group": "monitoring.coreos.com", "scope": "Namespaced",
-            "names": { "kind": "PrometheusRule", "plural": "prometheusrules", "singular": "prometheusrule" },
+            "names": { "kind": kind, "plural": plural, "singular": singular },
             "versions": [{ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": {
                 "type": "object", "properties": { "spec": any },
             } } }],
@@ -182,19 +202,27 @@ fn platform() -> Vec<Value> {
 pub(crate) struct Operator {
     pub(crate) process: Process,
     health: u16,
-    metrics: u16,
+    pub(crate) metrics: u16,
     _folder: Folder,
 }
 
 impl Operator {
-    /// Starts a role; its lease is valid for three seconds.
+    /// Starts a role; its lease is valid for three seconds, and its metrics are plain HTTP.
     pub(crate) fn start(world: &World, role: &str) -> Result<Self> {
+        Self::start_with(world, role, None)
+    }
+
+    /// The same; `tls`: the folder with the certificate of its metrics.
+    pub(crate) fn start_with(world: &World, role: &str, tls: Option<&Path>) -> Result<Self> {
         let folder = Folder::new("operator")?;
         let kubeconfig = world.openshift.plane.user_kubeconfig(&format!("aro-operator-{role}"), &[])?;
         let (health, metrics) = (free_port()?, free_port()?);
         let mut command = Command::new(env!("CARGO_BIN_EXE_aro-operator"));
         command.args(["operator", role, "--lease-seconds", "3"]).arg("--kubeconfig").arg(kubeconfig);
         command.arg(format!("--health=127.0.0.1:{health}")).arg(format!("--metrics=127.0.0.1:{metrics}"));
+        if let Some(folder) = tls {
+            command.env("ARO_METRICS_TLS", folder);
+        }
         let process = Process::start(&folder, "aro-operator", &mut command)?;
         Ok(Self { process, health, metrics, _folder: folder })
     }

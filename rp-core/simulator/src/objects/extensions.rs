@@ -1,5 +1,5 @@
 //! Objects of the operator that the service deploys, of kinds that nothing else here has: its own kinds, its order for
-//! credentials, the monitor of its pods.
+//! credentials, the monitors of its pods.
 
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ pub(super) const CREDENTIALS: Kind = Kind {
 pub(super) const MONITORS: Kind = Kind {
     namespaced: true,
     columns: &[NAME, AGE],
-    ..single("monitoring.coreos.com", "podmonitors", "podmonitor", "PodMonitor", monitors)
+    ..single("monitoring.coreos.com", "servicemonitors", "servicemonitor", "ServiceMonitor", monitors)
 };
 
 fn definitions(view: &View<'_>) -> Vec<Value> {
@@ -64,8 +64,10 @@ fn credentials(view: &View<'_>) -> Vec<Value> {
 }
 
 fn monitors(view: &View<'_>) -> Vec<Value> {
-    let metadata =
-        metadata(view, MONITORS.plural, Some("openshift-azure-operator"), "aro-operator", &json!({}));
-    vec![json!({"kind": MONITORS.kind, "apiVersion": MONITORS.api_version(), "metadata": metadata,
-        "spec": {"podMetricsEndpoints": [{"port": "http-metrics"}]}})]
+    let one = |name: &str| {
+        let metadata = metadata(view, MONITORS.plural, Some("openshift-azure-operator"), name, &json!({}));
+        json!({"kind": MONITORS.kind, "apiVersion": MONITORS.api_version(), "metadata": metadata,
+            "spec": {"endpoints": [{"port": "http-metrics", "scheme": "https"}]}})
+    };
+    ["aro-operator-master", "aro-operator-worker"].map(one).into()
 }

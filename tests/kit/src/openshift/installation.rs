@@ -14,7 +14,7 @@ impl OpenShift {
     pub async fn take_operator(&self) -> Result<()> {
         let kinds = [
             kind("cloudcredential.openshift.io", "CredentialsRequest"),
-            kind("monitoring.coreos.com", "PodMonitor"),
+            kind("monitoring.coreos.com", "ServiceMonitor"),
         ];
         self.apply(&kinds).await?;
         self.apply(&namespaces(&["openshift-cloud-credential-operator", "openshift-monitoring"])).await?;

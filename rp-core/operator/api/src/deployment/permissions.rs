@@ -312,6 +312,9 @@ pub const CONTROLLERS: &[Permissions] = &[
 const COMMON: &[Rule] = &[
     all("aro.openshift.io", &["clusters"], READ),
     all("aro.openshift.io", &["clusters/status"], &["get", "patch", "update"]),
+    // Who may read the metrics.
+    all("authentication.k8s.io", &["tokenreviews"], &["create"]),
+    all("authorization.k8s.io", &["subjectaccessreviews"], &["create"]),
 ];
 const OWNER: Rule = all("aro.openshift.io", &["clusters/finalizers"], &["update"]);
 

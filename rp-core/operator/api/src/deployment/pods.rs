@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Identity, Settings, metadata};
+use super::{Identity, METRICS_TLS, PROGRAM, Settings, metadata, monitoring};
 
 /// The secret with the credentials of Azure.
 pub(super) const CREDENTIALS: &str = "azure-cloud-credentials";
@@ -10,33 +10,52 @@ pub(super) const CREDENTIALS: &str = "azure-cloud-credentials";
 pub(super) const TOKEN_FILE: &str = "/var/run/secrets/openshift/serviceaccount/token";
 const TOKEN_FOLDER: &str = "/var/run/secrets/openshift/serviceaccount";
 
+/// Where the certificate of the metrics is mounted.
+const CERTIFICATE_FOLDER: &str = "/etc/aro-metrics";
+
 /// All controllers, on a node of the control plane.
 pub(super) fn master(settings: &Settings) -> Value {
+    let name = "aro-operator-master";
     let selector = json!({ "node-role.kubernetes.io/master": "" });
     let mut container = container(settings, "master", "250Mi");
     container["env"] = env(settings);
-    let mut pod = pod(settings, "aro-operator-master", &selector);
+    let (mut mounts, mut volumes) = (vec![certificate_mount()], vec![certificate(name)]);
     if let Identity::Managed(_) = settings.identity {
-        container["volumeMounts"] =
-            json!([{ "name": "bound-sa-token", "mountPath": TOKEN_FOLDER, "readOnly": true }]);
+        mounts.push(json!({ "name": "bound-sa-token", "mountPath": TOKEN_FOLDER, "readOnly": true }));
         let token = json!({ "audience": "openshift", "expirationSeconds": 3600, "path": "token" });
-        pod["volumes"] = json!([{
+        volumes.push(json!({
             "name": "bound-sa-token",
             "projected": { "sources": [{ "serviceAccountToken": token }] },
-        }]);
+        }));
     }
+    container["volumeMounts"] = json!(mounts);
+    let mut pod = pod(settings, name, &selector);
+    pod["volumes"] = json!(volumes);
     pod["containers"] = json!([container]);
-    deployment(settings, "aro-operator-master", &pod)
+    deployment(settings, name, &pod)
 }
 
 /// The internet checker, on a worker node.
 pub(super) fn worker(settings: &Settings) -> Value {
+    let name = "aro-operator-worker";
     let selector = json!({ "node-role.kubernetes.io/worker": "", "kubernetes.io/arch": "amd64" });
     let mut container = container(settings, "worker", "100Mi");
-    container["env"] = json!(mode(settings));
-    let mut pod = pod(settings, "aro-operator-worker", &selector);
+    container["env"] = json!(common_env(settings));
+    container["volumeMounts"] = json!([certificate_mount()]);
+    let mut pod = pod(settings, name, &selector);
+    pod["volumes"] = json!([certificate(name)]);
     pod["containers"] = json!([container]);
-    deployment(settings, "aro-operator-worker", &pod)
+    deployment(settings, name, &pod)
+}
+
+fn certificate_mount() -> Value {
+    json!({ "name": "metrics-certificate", "mountPath": CERTIFICATE_FOLDER, "readOnly": true })
+}
+
+/// Optional: in an installation the operator starts before the platform signs certificates.
+fn certificate(deployment: &str) -> Value {
+    let secret = monitoring::certificate(deployment);
+    json!({ "name": "metrics-certificate", "secret": { "secretName": secret, "optional": true } })
 }
 
 fn deployment(settings: &Settings, name: &str, pod: &Value) -> Value {
@@ -76,9 +95,9 @@ fn pod(settings: &Settings, account: &str, selector: &Value) -> Value {
 fn container(settings: &Settings, role: &str, memory: &str) -> Value {
     let probe = |path: &str| json!({ "httpGet": { "path": path, "port": 8080 } });
     let mut container = json!({
-        "name": "aro-operator",
+        "name": PROGRAM,
         "image": settings.image,
-        "command": ["aro-operator"],
+        "command": [PROGRAM],
         "args": ["operator", role],
         "resources": { "requests": { "cpu": "10m", "memory": memory } },
         "ports": [
@@ -88,15 +107,23 @@ fn container(settings: &Settings, role: &str, memory: &str) -> Value {
         "livenessProbe": probe("/healthz/ready"),
         "readinessProbe": probe("/readyz/ready"),
     });
+    // The operator writes no file.
+    let mut security = json!({ "readOnlyRootFilesystem": true });
     if settings.restricted {
-        container["securityContext"] =
-            json!({ "allowPrivilegeEscalation": false, "capabilities": { "drop": ["ALL"] } });
+        security["allowPrivilegeEscalation"] = json!(false);
+        security["capabilities"] = json!({ "drop": ["ALL"] });
     }
+    container["securityContext"] = security;
     container
 }
 
-fn mode(settings: &Settings) -> Vec<Value> {
-    settings.development.then(|| json!({ "name": "RP_MODE", "value": "development" })).into_iter().collect()
+/// What both roles are told.
+fn common_env(settings: &Settings) -> Vec<Value> {
+    let mut out = vec![json!({ "name": METRICS_TLS, "value": CERTIFICATE_FOLDER })];
+    if settings.development {
+        out.push(json!({ "name": "RP_MODE", "value": "development" }));
+    }
+    out
 }
 
 fn env(settings: &Settings) -> Value {
@@ -114,6 +141,6 @@ fn env(settings: &Settings) -> Value {
             out.push(plain("AZURE_TOKEN_CREDENTIALS", "WorkloadIdentityCredential"));
         }
     }
-    out.extend(mode(settings));
+    out.extend(common_env(settings));
     json!(out)
 }

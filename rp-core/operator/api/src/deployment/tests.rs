@@ -4,7 +4,7 @@ use super::*;
 
 fn settings(identity: Identity) -> Settings {
     Settings {
-        image: "arosvc.azurecr.io/aro:0123abc".to_owned(),
+        image: "arosvc.azurecr.io/aro-operator:0123abc".to_owned(),
         version: "0123abc".to_owned(),
         identity,
         development: false,
@@ -63,7 +63,9 @@ fn objects_come_in_the_order_of_application() {
         "RoleBinding prometheus-k8s",
         "CredentialsRequest openshift-azure-operator",
         "Service aro-operator-master",
-        "PodMonitor aro-operator",
+        "Service aro-operator-worker",
+        "ServiceMonitor aro-operator-master",
+        "ServiceMonitor aro-operator-worker",
         "Deployment aro-operator-master",
         "Deployment aro-operator-worker",
     ];
@@ -85,7 +87,7 @@ fn a_role_has_no_wildcard_and_reads_no_secret_but_by_name() {
 #[test]
 fn a_version_is_that_of_the_reference() {
     for (image, version) in [
-        ("arosvc.azurecr.io/aro:0123abc", "0123abc"),
+        ("arosvc.azurecr.io/aro-operator:0123abc", "0123abc"),
         ("localhost:5000/aro", "latest"),
         ("localhost:5000/aro:v1", "v1"),
         ("aro@sha256:00ff", "00ff"),
@@ -93,6 +95,33 @@ fn a_version_is_that_of_the_reference() {
         ("aro:", "latest"),
     ] {
         assert_eq!(version_of(image), version, "{image}");
+    }
+}
+
+#[test]
+fn a_repository_is_a_reference_without_its_version() {
+    for (image, repository) in [
+        ("arosvc.azurecr.io/aro-operator:0123abc", "arosvc.azurecr.io/aro-operator"),
+        ("localhost:5000/aro-operator", "localhost:5000/aro-operator"),
+        ("localhost:5000/aro-operator:v1", "localhost:5000/aro-operator"),
+        ("localhost:5000/aro-operator@sha256:00ff", "localhost:5000/aro-operator"),
+        ("arosvc.azurecr.io/aro-operator:v1@sha256:00ff", "arosvc.azurecr.io/aro-operator"),
+        ("aro-operator", "aro-operator"),
+    ] {
+        assert_eq!(repository_of(image), repository, "{image}");
+    }
+}
+
+#[test]
+fn no_container_writes_to_its_image() {
+    for restricted in [true, false] {
+        let settings = Settings { restricted, ..settings(managed()) };
+        let all = objects(&settings);
+        let deployments = all.iter().filter(|object| object["kind"] == "Deployment");
+        let read_only = deployments.map(|deployment| {
+            &deployment["spec"]["template"]["spec"]["containers"][0]["securityContext"]["readOnlyRootFilesystem"]
+        });
+        assert_eq!(read_only.collect::<Vec<_>>(), [true, true], "{restricted}");
     }
 }
 
