@@ -20,6 +20,7 @@ pub use sections::listen::Listen;
 pub use sections::maintenance::Maintenance;
 pub use sections::metrics::{Log, LogFormat, Metrics, MetricsDetail};
 pub use sections::monitor::Monitor;
+pub use sections::notify::{Notify, NotifyDestination, NotifyTarget, NotifyTopic, NotifyUrl};
 pub use sections::oidc::{GroupSource, Oidc, OidcCredential, OidcOptions, Roles};
 pub use sections::portal::{Portal, Proxy};
 pub use sections::private_link::{PrivateLink, PrivateLinkMode};

@@ -13,6 +13,7 @@ use crate::sections::listen::{self, Listen};
 use crate::sections::maintenance::{self, Maintenance};
 use crate::sections::metrics::{Log, Metrics};
 use crate::sections::monitor::{self, Monitor};
+use crate::sections::notify::{self, Notify};
 use crate::sections::oidc::{self, Oidc, Roles};
 use crate::sections::portal::{self, Portal, Proxy};
 use crate::sections::private_link::{self, LinkKeys, PrivateLink};
@@ -43,6 +44,7 @@ pub(crate) const CATALOGUE: Catalogue = Catalogue(&[
     &[Monitor::GROUP],
     &[Backend::GROUP],
     &[Maintenance::GROUP],
+    &[Notify::GROUP],
     rp::SECTION,
     recording::SECTION,
     &[Ssh::GROUP],
@@ -75,6 +77,7 @@ pub struct Settings {
     pub monitor: Monitor,
     pub backend: Backend,
     pub maintenance: Maintenance,
+    pub notify: Notify,
     pub rp: Rp,
     pub recording: Recording,
     pub terminal: Terminal,
@@ -128,6 +131,7 @@ fn assemble(r: &mut Reader) -> Settings {
         monitor: monitor::read(r),
         backend: backend::read(r),
         maintenance: maintenance::read(r),
+        notify: notify::read(r),
         recording: recording::read(r),
         terminal: Terminal::read(r),
         ssh: terminal::read_ssh(r),

@@ -292,6 +292,9 @@ fn keys_that_contradict_each_other() {
             "[metrics]\nstatsd_socket = \"tcp:h:1\"".to_owned(),
             "aro.toml:2: metrics.statsd_socket: expected udp:<host>:<port> or unix:<path>",
         ),
+        ("[notify]\nretry = \"10m\"".to_owned(), "notify.retry_most: is at least notify.retry"),
+        ("[notify]\ntimeout = \"2m\"".to_owned(), "aro.toml:2: notify.timeout: is above 0s and at most 60s"),
+        ("[notify]\nkeep = \"1h\"".to_owned(), "aro.toml:2: notify.keep: is at least notify.give_up_after"),
         (
             "[backend]\ncondition_poll = \"2m\"".to_owned(),
             "aro.toml:2: backend.condition_poll: must be at most 60s, got 2m",

@@ -1,11 +1,12 @@
 //! `audit.sinks`: each a text `WHERE#option=value&…`. URL fragments are never sent, so they hold the options.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use rp_settings::{Key, Reader, SecretFile, values};
 use url::Url;
+
+use crate::sections::place_options::{self, Options};
 
 /// Sinks of one process.
 const MOST: usize = 8;
@@ -119,42 +120,6 @@ fn base64_32(text: &str) -> Option<[u8; 32]> {
     out.try_into().ok()
 }
 
-/// The options of a sink; each is taken once.
-struct Options<'a>(BTreeMap<&'a str, &'a str>);
-
-impl<'a> Options<'a> {
-    fn read(text: &'a str) -> Result<Self, String> {
-        let mut options = BTreeMap::new();
-        for pair in text.split('&').filter(|pair| !pair.is_empty()) {
-            let (key, value) = pair.split_once('=').ok_or("options are key=value, with & between them")?;
-            if options.insert(key, value).is_some() {
-                return Err(format!("the option {key} stands there twice"));
-            }
-        }
-        Ok(Self(options))
-    }
-
-    fn take(&mut self, key: &str) -> Option<&'a str> {
-        self.0.remove(key)
-    }
-
-    fn word(&mut self, key: &str, words: [&'static str; 2]) -> Result<bool, String> {
-        match self.take(key) {
-            None => Ok(false),
-            Some(word) if word == words[0] => Ok(false),
-            Some(word) if word == words[1] => Ok(true),
-            Some(_) => Err(format!("{key} is {} or {}", words[0], words[1])),
-        }
-    }
-
-    fn rest(self) -> Result<(), String> {
-        match self.0.keys().next() {
-            Some(key) => Err(format!("there is no option {key} here")),
-            None => Ok(()),
-        }
-    }
-}
-
 fn sink(text: &str, folder: &std::path::Path) -> Result<AuditSink, String> {
     let (place, options) = text.split_once('#').unwrap_or((text, ""));
     let mut options = Options::read(options)?;
@@ -197,10 +162,7 @@ fn sink(text: &str, folder: &std::path::Path) -> Result<AuditSink, String> {
 /// What all sinks have.
 fn finish(kind: &str, to: AuditSinkTarget, mut options: Options<'_>) -> Result<AuditSink, String> {
     let name = options.take("name").unwrap_or(kind).to_owned();
-    let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if name.is_empty() || name.len() > 40 || !name.chars().all(good) {
-        return Err("name is 1 to 40 of a-z, 0-9 and -".to_owned());
-    }
+    place_options::check_name(&name)?;
     let ifx = options.word("format", ["aro", "ifx"])?;
     let refuse = options.word("policy", ["alarm", "refuse"])?;
     let after = options.take("after");

@@ -5,7 +5,8 @@ use rp_settings::{SecretFile, secret, section, text, texts};
 section! {
     /// The operator that the service deploys into clusters (`contract/operator.md` §5).
     "rp" pub struct RpOperator {
-        /// Its image; empty: `aro` of `rp.registry_host`, with the version of this software as its tag.
+        /// Its image; empty: `aro-operator` of `rp.registry_host`, with the version of this software as its tag. A cluster
+        /// whose `operatorVersion` is set has that version of the same image.
         operator_image: String = text("").also("ARO_IMAGE"),
         /// JSON as in `.dockerconfigjson`: registries from which the operator may pull beside those of the cluster's own
         /// tokens.
