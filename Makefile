@@ -61,6 +61,13 @@ generated: ## Write docs/reference and the picture of the crates anew
 	cargo run -q -p tests-kit --example crates > target/crates.svg
 	mv target/crates.svg docs/architecture/crates.svg
 
+images: export ARO_COMMIT ?= $(shell git rev-parse --short=12 HEAD)
+images: ## Images of aro and of the operator in target/images; the commit is the version of both
+	cargo build --profile dist -p aro -p rp-operator
+	mkdir -p target/images
+	set -e; for name in aro aro-operator; do rm -rf target/images/$$name; \
+		deploy/images/build $$name target/dist/$$name target/images/$$name; done
+
 bench: ## Speed and memory beside other programs, as it ships
 	tests/parts/install bench
 	tests/bench/run
@@ -68,4 +75,4 @@ bench: ## Speed and memory beside other programs, as it ships
 soak: ## What takes too long or too much for every run; tests/soak/run says what, and takes single steps
 	tests/soak/run
 
-.PHONY: help dev parts test check pictures generated bench soak
+.PHONY: help dev parts test check pictures generated images bench soak

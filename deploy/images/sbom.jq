@@ -1,4 +1,4 @@
-# From the output of `cargo metadata` to CycloneDX 1.6. $package is the root; $checksums and $libraries are given by the script.
+# From the output of `cargo metadata` to CycloneDX 1.6. $program is that of the root; $checksums and $libraries are given by the script.
 
 # What is linked: dependencies of the normal kind, not those of tests and build scripts.
 def linked: [.deps[] | select(any(.dep_kinds[]; .kind == null)) | .pkg];
@@ -11,7 +11,7 @@ def purl: "pkg:cargo/\(.name)@\(.version)";
 
 (.resolve.nodes | map({key: .id, value: linked}) | from_entries) as $nodes
 | (.packages | map({key: .id, value: .}) | from_entries) as $packages
-| [.packages[] | select(.name == $package and .source == null)][0].id as $root
+| [.packages[] | select(.source == null and any(.targets[]; .name == $program and (.kind | index("bin"))))][0].id as $root
 | (reached($nodes; {}; [$root]) | keys | sort) as $ids
 | {
     bomFormat: "CycloneDX",
@@ -19,7 +19,7 @@ def purl: "pkg:cargo/\(.name)@\(.version)";
     version: 1,
     metadata: {
       timestamp: $time,
-      component: {type: "application", "bom-ref": ($packages[$root] | purl), name: $package, version: $version}
+      component: {type: "application", "bom-ref": ($packages[$root] | purl), name: $program, version: $version}
     },
     components: (
       [$ids[] | select(. != $root) | $packages[.] | {

@@ -137,7 +137,7 @@ async fn a_second_installation_changes_no_version_and_leaves_what_is_others() {
     let master = cluster.get("deployment", DEPLOYMENTS[0]).await;
     assert_eq!(master["metadata"]["annotations"]["note"], "kept");
     let container = &master["spec"]["template"]["spec"]["containers"][0];
-    assert_eq!(container["image"], "arosvc.azurecr.io/aro:next");
+    assert_eq!(container["image"], "arosvc.azurecr.io/aro-operator:next");
     let namespace: Value =
         serde_json::from_str(&cluster.kubectl(&["get", "namespace", NAMESPACE, "-o", "json"]).await).unwrap();
     assert_eq!(namespace["metadata"]["labels"]["team"], "own");
@@ -185,7 +185,7 @@ async fn a_restart_survives_the_next_update_of_the_operator() {
     let restarted = "/spec/template/metadata/annotations/kubectl.kubernetes.io~1restartedAt";
     assert!(master.pointer(restarted).is_some_and(Value::is_string), "{master}");
     let container = &master["spec"]["template"]["spec"]["containers"][0];
-    assert_eq!(container["image"], "arosvc.azurecr.io/aro:abc1234");
+    assert_eq!(container["image"], "arosvc.azurecr.io/aro-operator:abc1234");
     update(&context).await.unwrap();
     let after = cluster.get("deployment", DEPLOYMENTS[0]).await;
     assert_eq!(after["metadata"]["resourceVersion"], master["metadata"]["resourceVersion"]);
@@ -202,12 +202,12 @@ async fn it_is_ready_and_of_the_desired_version_once_its_pods_are() {
         matches!(&waits, ConditionStatus::NotYet(text) if text.contains("aro-operator-master")),
         "{waits:?}"
     );
-    cluster.roll_out("arosvc.azurecr.io/aro:old").await;
+    cluster.roll_out("arosvc.azurecr.io/aro-operator:old").await;
     assert_eq!(aro_deployment_ready(&context).await.unwrap(), ConditionStatus::Yes);
     let waits = running_desired_version(&context).await.unwrap();
-    let old = "pod aro-operator-master has image arosvc.azurecr.io/aro:old";
+    let old = "pod aro-operator-master has image arosvc.azurecr.io/aro-operator:old";
     assert!(matches!(&waits, ConditionStatus::NotYet(text) if text.contains(old)), "{waits:?}");
-    cluster.roll_out("arosvc.azurecr.io/aro:ready-test").await;
+    cluster.roll_out("arosvc.azurecr.io/aro-operator:ready-test").await;
     assert_eq!(running_desired_version(&context).await.unwrap(), ConditionStatus::Yes);
 }
 
@@ -253,7 +253,7 @@ async fn an_operator_that_an_older_service_deployed_is_taken_over() {
         "subjects": [{"kind": "ServiceAccount", "name": "aro-operator-master", "namespace": NAMESPACE}]});
     cluster.openshift.apply(&[binding]).await.unwrap();
     let old = json!({"spec": {"template": {"spec": {"containers": [{"name": "aro-operator", "command": ["aro"],
-        "image": "old.example/aro:1"}]}}}});
+        "image": "old.example/aro-operator:1"}]}}}});
     cluster
         .kubectl(&[&["patch", "deployment", DEPLOYMENTS[0], "-p", &old.to_string()], NAMED].concat())
         .await;
@@ -263,5 +263,5 @@ async fn an_operator_that_an_older_service_deployed_is_taken_over() {
     let master = cluster.get("deployment", DEPLOYMENTS[0]).await;
     let container = &master["spec"]["template"]["spec"]["containers"][0];
     assert_eq!(container["command"], json!(["aro-operator"]));
-    assert_eq!(container["image"], "arosvc.azurecr.io/aro:abc1234");
+    assert_eq!(container["image"], "arosvc.azurecr.io/aro-operator:abc1234");
 }

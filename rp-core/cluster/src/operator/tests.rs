@@ -116,22 +116,25 @@ async fn the_ingress_is_the_default_one_or_the_only_one_and_has_an_address() {
 #[tokio::test]
 async fn the_image_is_the_documents_else_the_settings_else_this_softwares() {
     let (mut world, context) = ready().await;
-    assert_eq!(values::image(&context), "arosvc.azurecr.io/aro:abc1234");
+    assert_eq!(values::image(&context), "arosvc.azurecr.io/aro-operator:abc1234");
     let tag = context.set("/properties/operatorVersion", "v20261127.1").await.unwrap();
     assert_eq!(tag.text_at("/properties/operatorVersion"), "v20261127.1");
-    assert_eq!(values::image(&context), "arosvc.azurecr.io/aro:v20261127.1");
+    assert_eq!(values::image(&context), "arosvc.azurecr.io/aro-operator:v20261127.1");
     let digest = format!("sha256:{}", "0f".repeat(32));
     context.set("/properties/operatorVersion", digest.as_str()).await.unwrap();
     let image = values::image(&context);
-    assert_eq!(image, format!("arosvc.azurecr.io/aro@{digest}"));
+    assert_eq!(image, format!("arosvc.azurecr.io/aro-operator@{digest}"));
     assert_eq!(values::version(&image), &"0f".repeat(32)[..63]);
     drop(context);
-    world = world.with(|env| env.operator.image = "localhost:5000/aro:mine".to_owned());
+    world = world.with(|env| env.operator.image = "localhost:5000/aro-operator:mine".to_owned());
     world.progress.edit(|document| {
         document["openShiftCluster"]["properties"]["operatorVersion"] = json!("");
     });
     let context = world.context(Operation::AdminUpdate);
-    assert_eq!(values::image(&context), "localhost:5000/aro:mine");
+    assert_eq!(values::image(&context), "localhost:5000/aro-operator:mine");
+    // Another version is of the same image.
+    context.set("/properties/operatorVersion", "next").await.unwrap();
+    assert_eq!(values::image(&context), "localhost:5000/aro-operator:next");
 }
 
 #[tokio::test]
@@ -187,7 +190,8 @@ async fn a_managed_identity_brings_its_secret_and_without_it_nothing_is_applied(
     let secret = world.api.get(&format!("{NAMESPACE_PATH}/secrets/azure-cloud-credentials")).unwrap();
     assert_eq!(secret["data"]["azure_client_id"], STANDARD.encode("client-1"));
     let pod = &world.api.get(MASTER).unwrap()["spec"]["template"]["spec"];
-    assert_eq!(pod["volumes"][0]["name"], "bound-sa-token");
+    let volumes: Vec<_> = pod["volumes"].as_array().unwrap().iter().map(|volume| &volume["name"]).collect();
+    assert_eq!(volumes, ["metrics-certificate", "bound-sa-token"]);
     assert_eq!(pod["securityContext"]["runAsNonRoot"], true, "4.17 restricts pods");
 }
 
@@ -268,11 +272,11 @@ async fn every_pod_runs_the_desired_version() {
     assert_eq!(look().await, "");
     let pods = format!("{NAMESPACE_PATH}/pods");
     let mut old = world.api.get(&format!("{pods}/aro-operator-worker-pod")).unwrap();
-    old["spec"]["containers"][0]["image"] = json!("elsewhere.example/aro:abc1234");
+    old["spec"]["containers"][0]["image"] = json!("elsewhere.example/aro-operator:abc1234");
     world.api.put(&format!("{pods}/old"), old.clone());
-    assert!(
-        look().await.contains("has image elsewhere.example/aro:abc1234, not arosvc.azurecr.io/aro:abc1234")
-    );
+    assert!(look().await.contains(
+        "has image elsewhere.example/aro-operator:abc1234, not arosvc.azurecr.io/aro-operator:abc1234"
+    ));
     old["status"]["phase"] = json!("Failed");
     world.api.put(&format!("{pods}/old"), old);
     assert_eq!(look().await, "", "a pod that ended runs nothing");

@@ -9,7 +9,7 @@ use rp_documents::cluster::ClusterSecret;
 use rp_openshift::pull_secret::RegistryCredentials;
 use rp_openshift::{ClusterVersion, Whole};
 use rp_operator_api::cluster::{API_VERSION, InternetChecker, KIND};
-use rp_operator_api::deployment::{Identity, ManagedIdentity, Settings, version_of};
+use rp_operator_api::deployment::{Identity, ManagedIdentity, PROGRAM, Settings, repository_of, version_of};
 use rp_operator_api::{ClusterSpec, Flag, SINGLETON};
 use serde_json::{Value, json};
 
@@ -27,18 +27,18 @@ const MOST_LABEL: usize = 63;
 const RP_SUBNET: (&str, &str) = ("rp-vnet", "rp-subnet");
 const GATEWAY_SUBNET: (&str, &str) = ("gateway-vnet", "gateway-subnet");
 
-/// Reference of the image: the document's version in our registry, else that of the settings, else the one of this
-/// software.
+/// Reference of the image. The settings name it, else it is that of our registry with the version of this software; the
+/// version of the document takes the place of either's.
 pub(super) fn image(context: &Context) -> String {
     let (document, env) = (context.document(), &context.env);
-    let own = |version: &str| match version.starts_with("sha256:") {
-        true => format!("{}/aro@{version}", env.registry_host),
-        false => format!("{}/aro:{version}", env.registry_host),
-    };
-    match (&*document.properties.operator_version, env.operator.image.as_str()) {
-        ("", "") => own(&env.commit),
-        ("", image) => image.to_owned(),
-        (version, _) => own(version),
+    let own = format!("{}/{PROGRAM}", env.registry_host);
+    let named = env.operator.image.as_str();
+    let repository = if named.is_empty() { &own } else { repository_of(named) };
+    match &*document.properties.operator_version {
+        "" if named.is_empty() => format!("{repository}:{}", env.commit),
+        "" => named.to_owned(),
+        digest if digest.starts_with("sha256:") => format!("{repository}@{digest}"),
+        version => format!("{repository}:{version}"),
     }
 }
 
