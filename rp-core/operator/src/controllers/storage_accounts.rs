@@ -46,7 +46,7 @@ async fn allow(azure: &Client, account: &str, id: &str, allowed: &[String]) -> R
         match azure.patch(id, API_VERSION, &body).await {
             Ok(_) => {}
             // Another change of the account runs.
-            Err(error) if error.kind == ErrorKind::Conflict => sleep(BETWEEN).await,
+            Err(error) if error.kind == ErrorKind::Conflict && attempt < ATTEMPTS => sleep(BETWEEN).await,
             Err(error) => return Err(text(&error)),
         }
     }
