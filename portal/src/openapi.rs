@@ -18,14 +18,16 @@ use self::schemas::Schemas;
 use crate::failure::ErrorAnswer;
 use crate::route::{AllowedCaller, Route, RouteAnswer, RouteBody, RouteDoc};
 
-const TAGS: [(&str, &str); 11] = [
+const TAGS: [(&str, &str); 13] = [
     ("clusters", "The fleet, and one cluster"),
     ("objects", "What a cluster is made of"),
+    ("actions", "What people do with objects of a cluster"),
     ("maintenance", "Tasks on clusters: planned, ordered, run"),
     ("metrics", "Prometheus and alerts of clusters"),
     ("grants", "Access that was given out"),
     ("elevations", "More rights for a while"),
     ("robots", "Identities of scripts"),
+    ("notifications", "Messages to receivers outside"),
     ("recordings", "Recorded sessions of shells"),
     ("audit", "Who did what"),
     ("imports", "Clusters of one's own"),

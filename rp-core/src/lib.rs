@@ -11,6 +11,7 @@ mod installs;
 pub mod listener_limits;
 pub mod maintenance;
 pub mod monitor;
+pub mod notify;
 pub mod process;
 pub mod provider;
 pub mod reload;

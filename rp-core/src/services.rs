@@ -25,7 +25,7 @@ use tokio::sync::OnceCell;
 
 pub use azure::Azure;
 pub(crate) use azure::credential;
-pub use dialer::networks;
+pub use dialer::{networks, own_listeners};
 pub use sinks::{SinkFault, SinkOpenError, audit_sinks};
 pub use statsd::StatsdEmitters;
 pub use stores::{

@@ -105,6 +105,10 @@ struct Banner<'a> {
 pub enum NavItem {
     /// Cluster list and the pages of a cluster.
     Clusters,
+    /// Alerts of all clusters.
+    Alerts,
+    /// Operations of all clusters.
+    Operations,
     /// One query on many clusters.
     Fleet,
     /// Maintenance of all clusters.
@@ -121,6 +125,8 @@ pub enum NavItem {
     Recordings,
     /// Imported clusters.
     Imported,
+    /// Notifications.
+    Notifications,
     /// None of them.
     #[default]
     Elsewhere,
@@ -174,6 +180,18 @@ impl Frame {
             Some(waiting) => format!("{ids}~{waiting}"),
             None => ids,
         }
+    }
+
+    /// Whether the person may take grants.
+    #[must_use]
+    pub fn may_take(&self) -> bool {
+        self.person.as_ref().is_some_and(|person| person.may_take)
+    }
+
+    /// What the title of every page begins with while requests wait for this person: "(2) ", else nothing.
+    #[must_use]
+    pub fn waiting_lead(&self) -> String {
+        self.waiting.filter(|waiting| *waiting > 0).map(|waiting| format!("({waiting}) ")).unwrap_or_default()
     }
 
     /// "3 h ago".

@@ -25,6 +25,7 @@ mod events;
 mod explore;
 mod filters;
 mod fleet;
+mod fleet_lists;
 mod frame;
 mod gallery_page;
 mod grant;
@@ -36,10 +37,12 @@ mod keys;
 mod kubeconfig;
 mod list_query;
 mod live;
+mod log_level;
 mod logs;
 mod maintenance;
 mod metrics;
 mod network;
+mod notifications;
 pub mod objects;
 mod panel;
 mod parts;
@@ -90,6 +93,9 @@ pub use explore::{
     sparkline,
 };
 pub use fleet::{AGGREGATES, FleetFault, FleetOutcome, FleetPage, FleetRow, FleetTable};
+pub use fleet_lists::{
+    FleetAlertRow, FleetAlertsPage, FleetOperationRow, FleetOperations, FleetOperationsPage,
+};
 pub use frame::{CSRF_FIELD, Elevation, Frame, NavItem, Person, banner};
 pub use gallery_page::GalleryPage;
 pub use grant::{GrantPage, StreamRow};
@@ -101,10 +107,13 @@ pub use keys::{KEYS, KeysPage};
 pub use kubeconfig::{KubeconfigChoices, RightsChoice};
 pub use list_query::{ListQuery, ListView, filter_words};
 pub use live::{LiveBar, LiveState};
-pub use logs::{LogPage, LogQuery, SINCES, TAILS};
+pub use log_level::{LogLevel, levels};
+pub(crate) use logs::LEVELS;
+pub use logs::{LogLine, LogPage, LogQuery, SINCES, TAILS};
 pub use maintenance::{MaintenancePage, ManifestList};
 pub use metrics::MetricsToken;
 pub use network::{IngressRow, LastDial, NetworkObject, NetworkPage};
+pub use notifications::{DestinationPart, NotificationProgress, NotificationRow, NotificationsPage};
 pub use panel::{Block, DisplayTime, Item, LANES, Lane, Line, Pair, Panel, Value};
 pub use parts::{Badge, Failure, Link, Notice, Rights, Side, State, Step, StepState, Tone};
 pub use query::Query;
@@ -124,7 +133,9 @@ pub use statistics::{STATISTIC_RANGES, StatisticChart, StatisticGroup, Statistic
 pub use table::{Cell, Table, TableQuery};
 pub use tabs::{Tab, TabCount};
 pub(crate) use terminal::terminal_notes;
-pub use terminal::{TerminalAccess, TerminalOpen, TerminalPage, TerminalQuery};
+pub use terminal::{
+    TerminalAccess, TerminalChoice, TerminalMachine, TerminalOpen, TerminalPage, TerminalPod, TerminalQuery,
+};
 pub use tunnel::{TunnelChoices, TunnelCommands};
 pub use view::{DocumentOptions, PageFragment, View};
 pub use workloads::{

@@ -98,6 +98,7 @@ fn with_title(title: &str, frame: &Frame, main: &str) -> askama::Result<String> 
     use askama::filters::Escaper as _;
     let mut out = String::with_capacity(main.len() + 100);
     out.push_str("<title>");
+    out.push_str(&frame.waiting_lead());
     VisibleEscaper.write_escaped_str(&mut out, title)?;
     out.push_str(" · ");
     VisibleEscaper.write_escaped_str(&mut out, &frame.region)?;
@@ -204,6 +205,7 @@ view!(
     dialog: |_| None
 );
 view!(ElevationsPage, |_p| "Elevations".into(), list: |p| Some(p.as_list().render()), dialog: |_| None);
+view!(crate::NotificationsPage, |_p| "Notifications".into(), list: |p| Some(p.as_list().render()), dialog: |_| None);
 view!(RobotsPage, |_p| "Robots".into(), list: |p| Some(p.as_list().render()), dialog: |_| None);
 view!(ReportPage, |p| format!("Access report, {}", p.cluster), list: |_| None, dialog: |_| None);
 dialog_view!(ConfirmPage, |p| p.title.clone());
@@ -271,6 +273,18 @@ view!(
         let asks = p.failure.is_none() && p.may_ask.yes();
         with_assets(&["metrics.css"], asks.then_some("explore.js"))
     }
+);
+view!(
+    crate::FleetAlertsPage,
+    |_p| "Alerts".into(),
+    list: |p| Some(p.as_list().render()),
+    dialog: |_| None
+);
+view!(
+    crate::FleetOperationsPage,
+    |_p| "Operations".into(),
+    list: |p| Some(p.as_list().render()),
+    dialog: |_| None
 );
 view!(
     crate::MaintenancePage,

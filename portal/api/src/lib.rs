@@ -1,6 +1,7 @@
 //! The JSON API of the portal: the contract's routes (`contract/portal.md` §8) and `/api/v1/…` for scripts and the
 //! command line. Handlers only: which address leads to which stands in the route table of the crate `portal`.
 
+pub mod actions;
 pub mod answer;
 pub mod audit;
 pub mod cluster_legacy;
@@ -14,6 +15,7 @@ pub mod info;
 pub mod login;
 pub mod looks;
 pub mod maintenance;
+pub mod notifications;
 pub mod operations;
 pub mod operator;
 pub mod prom;

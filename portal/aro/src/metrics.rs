@@ -15,6 +15,7 @@ pub fn register(registry: &Registry, front: &Arc<Gauge>) {
     rp_audit_copies::register_metrics(registry);
     rp_recording::register_metrics(registry);
     rp_access::register_metrics(registry);
+    rp_notify::register_metrics(registry);
     portal::register_metrics(registry);
     proxy::api::register_metrics(registry);
     proxy::prom::register_metrics(registry);

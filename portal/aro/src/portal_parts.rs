@@ -17,6 +17,7 @@ use rp_access::Access;
 use rp_config::{OidcCredential, Settings};
 use rp_core::files::read;
 use rp_core::{Services, VERSION};
+use rp_notify::Notifications;
 use rp_observe::{ObserveLimits, Observer, ObserverParts};
 use rp_recording::Recordings;
 use rp_runtime::Lifecycle;
@@ -26,6 +27,7 @@ pub(crate) async fn portal(
     services: &Services,
     access: Arc<Access>,
     clusters: ClusterAccess,
+    notifications: Notifications,
     simulated: bool,
     life: &Lifecycle,
 ) -> anyhow::Result<PortalState> {
@@ -40,6 +42,7 @@ pub(crate) async fn portal(
         metrics: services.registry.clone(),
         site: site(settings, simulated)?,
         clusters,
+        notifications,
         sign_in: SignInParts { oidc: oidc(settings)?, sessions: settings.session.clone(), exchange: None },
         vm_states: machines(services),
         live: LiveLimits {

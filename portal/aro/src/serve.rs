@@ -11,6 +11,7 @@ use rp_access::Access;
 use rp_config::{Settings, StoreKind};
 use rp_core::frontend::{Callers, FrontendInputs};
 use rp_core::monitor::{self, MonitorRole};
+use rp_core::notify::NotifyRole;
 use rp_core::provider::{self, Provider};
 use rp_core::services::networks;
 use rp_core::{Services, process};
@@ -30,6 +31,7 @@ pub struct Serving {
     proxy: RunningProxy,
     monitor: Option<MonitorRole>,
     provider: Option<Provider>,
+    notify: NotifyRole,
 }
 
 /// Options of the caller besides the settings.
@@ -77,12 +79,15 @@ pub async fn start(
         networks: networks(settings),
         network_names: settings.imports.allow.iter().map(IpNet::to_string).collect(),
     };
-    let portal = portal_parts::portal(&services, Arc::clone(&access), clusters, simulated, life).await?;
+    let notify = NotifyRole::start(&services)?;
+    let told = notify.notifications.clone();
+    let portal =
+        portal_parts::portal(&services, Arc::clone(&access), clusters, told, simulated, life).await?;
     let host = settings.portal.url.as_ref().and_then(url::Url::host_str).map(str::to_ascii_lowercase);
     let pages = Pages { router: portal::app(portal.clone()), host };
     let proxy = proxy.serve(&services, prom, pages, life).await?;
     tracing::info!(listen = %settings.listen.portal, "serving");
-    Ok(Serving { portal, access, services, proxy, monitor, provider })
+    Ok(Serving { portal, access, services, proxy, monitor, provider, notify })
 }
 
 /// The roles of the provider in this process; none in one of several replicas.
@@ -104,6 +109,7 @@ impl Serving {
     /// Waits for the end: every request finished or cut, every audit entry written.
     pub async fn finished(self) {
         self.proxy.finished().await;
+        self.notify.stop().await;
         if let Some(provider) = self.provider {
             provider.finished().await;
         }

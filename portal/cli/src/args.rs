@@ -1,11 +1,13 @@
 //! What may stand on the command line: one file a verb.
 
+mod actions;
 mod audit;
 mod clusters;
 mod elevation;
 mod grants;
 mod kubeconfig;
 mod manifests;
+mod notifications;
 mod objects;
 mod operations;
 mod operator;
@@ -23,12 +25,17 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use url::Url;
 
+pub use actions::{
+    ActionArgs, CsrArgs, CsrVerb, DrainArgs, NodeArgs, NodeVerb, PodArgs, PodVerb, WorkloadArgs,
+    WorkloadKindArg, WorkloadVerb,
+};
 pub use audit::{AuditArgs, AuditFilter, AuditVerb, ReportFormat, Span};
 pub use clusters::{ClusterFilter, ClustersArgs, ClustersVerb, ImportTunnel};
 pub use elevation::{ElevateArgs, ElevationVerb, ElevationsArgs};
 pub use grants::{GrantsArgs, GrantsVerb, RevokeArgs};
 pub use kubeconfig::{CredentialArgs, KubeconfigArgs, KubectlArgs};
 pub use manifests::{ManifestsArgs, ManifestsVerb, OrderArgs};
+pub use notifications::{NotificationsArgs, NotificationsVerb};
 pub use objects::{EventsArgs, LogsArgs, ObjectsArgs};
 pub use operations::{OperationsArgs, OperationsVerb};
 pub use operator::{OperatorArgs, OperatorVerb, SetFlagsArgs};
@@ -91,12 +98,22 @@ pub enum Verb {
     Operations(OperationsArgs),
     /// The ARO operator inside a cluster: its conditions and its flags
     Operator(OperatorArgs),
+    /// Act on a node of a cluster: cordon, uncordon, drain
+    Node(NodeArgs),
+    /// Approve or deny a certificate signing request of a cluster
+    Csr(CsrArgs),
+    /// Delete a pod of the platform
+    Pod(PodArgs),
+    /// Restart or scale a workload of the platform
+    Workload(WorkloadArgs),
     /// Maintenance of clusters: what is planned, what runs, and ordering it
     Manifests(ManifestsArgs),
     /// Ask the Prometheus of many clusters one question
     Promql(PromqlArgs),
     /// Named identities of scripts
     Robots(RobotsArgs),
+    /// Messages to receivers outside: how each is, and a test
+    Notifications(NotificationsArgs),
     /// Who did what. The binary parses it, together with the verbs on audit that need no portal.
     #[command(skip)]
     Audit(AuditArgs),
@@ -131,9 +148,14 @@ impl Verb {
             Self::Elevations(args) => args.verb.connection().output,
             Self::Operations(args) => args.verb.connection().output,
             Self::Operator(args) => args.verb.connection().output,
+            Self::Node(args) => args.verb.action().connection.output,
+            Self::Csr(args) => args.verb.action().connection.output,
+            Self::Pod(args) => args.verb.action().connection.output,
+            Self::Workload(args) => args.verb.action().connection.output,
             Self::Manifests(args) => args.verb.connection().output,
             Self::Promql(args) => args.connection.output,
             Self::Robots(args) => args.verb.connection().output,
+            Self::Notifications(args) => args.verb.connection().output,
             Self::Audit(args) => args.verb.connection().output,
         }
     }

@@ -207,6 +207,49 @@ pub const VERBS: &[VerbReference] = &[
         ],
         Operation("setOperatorFlags"),
     ),
+    verb(
+        "node cordon",
+        &["aro node cordon harbor worker-2 --reason 'INC-1234 its disk fails'"],
+        Operation("cordonNode"),
+    ),
+    verb(
+        "node uncordon",
+        &["aro node uncordon harbor worker-2 --reason 'INC-1234 is over'"],
+        Operation("uncordonNode"),
+    ),
+    verb(
+        "node drain",
+        &[
+            "aro node drain harbor worker-2 --dry-run",
+            "aro node drain harbor worker-2 --reason 'INC-1234 its disk fails'",
+        ],
+        Operation("drainNode"),
+    ),
+    verb(
+        "csr approve",
+        &["aro csr approve harbor csr-8b2jx --reason 'INC-1234 a node joins again'"],
+        Operation("approveCsr"),
+    ),
+    verb(
+        "csr deny",
+        &["aro csr deny harbor csr-8b2jx --reason 'INC-1234 nobody knows this node'"],
+        Operation("denyCsr"),
+    ),
+    verb(
+        "pod delete",
+        &["aro pod delete harbor openshift-dns dns-default-7xk2p --reason 'INC-1234 it hangs'"],
+        Operation("deletePod"),
+    ),
+    verb(
+        "workload restart",
+        &["aro workload restart harbor deployment openshift-console console --reason 'INC-1234 it hangs'"],
+        Operation("restartWorkload"),
+    ),
+    verb(
+        "workload scale",
+        &["aro workload scale harbor deployment openshift-console console 3 --reason 'INC-1234 more load'"],
+        Operation("scaleWorkload"),
+    ),
     verb("manifests list", &["aro manifests list", "aro manifests list harbor"], Operation("listManifests")),
     verb("manifests tasks", &["aro manifests tasks"], Operation("listMaintenanceTasks")),
     verb(
@@ -241,6 +284,14 @@ pub const VERBS: &[VerbReference] = &[
         &["aro robots rotate nightly --overlap 10m -f robot.token"],
         Operation("rotateRobot"),
     ),
+    verb(
+        "notifications list",
+        &["aro notifications list", "aro notifications list hub -o json"],
+        Own(
+            "`items`, the destinations as `listNotifications` answers them; of one destination its `notifications`",
+        ),
+    ),
+    verb("notifications test", &["aro notifications test hub"], Operation("testNotifications")),
     verb("robots revoke", &["aro robots revoke nightly --why 'moved away'"], Operation("revokeRobot")),
     verb("audit list", &["aro audit list --person sre --from 2026-11-21"], List("searchAudit")),
     verb(

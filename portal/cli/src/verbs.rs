@@ -1,5 +1,6 @@
 //! One file a verb, one function each.
 
+mod actions;
 mod audit;
 mod clusters;
 mod console;
@@ -9,6 +10,7 @@ mod grants;
 mod kubeconfig;
 mod kubectl;
 mod manifests;
+mod notifications;
 mod objects;
 mod operations;
 mod operator;
@@ -65,9 +67,14 @@ pub(crate) async fn execute(verb: Verb, out: &mut Output) -> Result<(), CliError
         Verb::Elevations(args) => elevations::run(args.verb, out).await,
         Verb::Operations(args) => operations::run(args.verb, out).await,
         Verb::Operator(args) => operator::run(args.verb, out).await,
+        Verb::Node(args) => actions::node(args.verb, out).await,
+        Verb::Csr(args) => actions::csr(args.verb, out).await,
+        Verb::Pod(args) => actions::pod(args.verb, out).await,
+        Verb::Workload(args) => actions::workload(args.verb, out).await,
         Verb::Manifests(args) => manifests::run(args.verb, out).await,
         Verb::Promql(args) => promql::run(args, out).await,
         Verb::Robots(args) => robots::run(args.verb, out).await,
+        Verb::Notifications(args) => notifications::run(args.verb, out).await,
         Verb::Audit(args) => audit::run(args.verb, out).await,
     }
 }

@@ -3,6 +3,8 @@
 
 pub mod access_kinds;
 pub mod access_offer;
+pub mod actions;
+pub mod audit_kinds;
 pub mod cluster_document;
 pub mod cluster_list;
 mod feed;
@@ -17,6 +19,7 @@ pub mod live_limits;
 pub mod look;
 pub mod maintenance;
 pub mod named_cluster;
+pub mod notifications;
 pub mod objects;
 pub mod operations;
 pub mod operator;

@@ -11,6 +11,7 @@ use rp_base::{SharedClock, SharedRandom};
 use rp_database::SharedStore;
 use rp_metrics::Registry;
 use rp_net::Networks;
+use rp_notify::Notifications;
 use rp_observe::Observer;
 use rp_recording::Recordings;
 use rp_seal::Keyring;
@@ -58,6 +59,8 @@ pub struct PortalParts {
     pub site: Site,
     pub clusters: ClusterAccess,
     pub sign_in: SignInParts,
+    /// Who outside is told, and what was sent.
+    pub notifications: Notifications,
     /// Power and allocation of virtual machines; `None`: Azure is not configured.
     pub vm_states: Option<VmSource>,
     /// How many pages follow a cluster.

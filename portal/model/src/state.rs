@@ -9,6 +9,7 @@ use portal_session::session_store::MintError;
 use portal_session::state::{SessionParts, SessionState, StartError};
 use rp_database::StoreError;
 use rp_documents::Person;
+use rp_notify::Notifications;
 use tokio_util::sync::CancellationToken;
 
 use crate::fleet_maintenance::FleetMaintenance;
@@ -37,6 +38,7 @@ pub struct Model {
     pub index: Arc<ClusterIndex>,
     pub operations: Arc<Operations>,
     pub maintenance: Arc<FleetMaintenance>,
+    pub notifications: Notifications,
     pub vms: Vms,
     pub discovered: Discovered,
     pub moments: ObjectHistory,
@@ -70,6 +72,7 @@ impl PortalState {
             index: ClusterIndex::start(&store, &clock).await?,
             operations: Operations::start(&store),
             maintenance: FleetMaintenance::start(&store, &clock),
+            notifications: parts.notifications,
             vms: Vms::new(parts.vm_states, store, clock),
             discovered: Discovered::default(),
             moments: ObjectHistory::default(),

@@ -25,10 +25,12 @@ pub enum Flash {
     MaintenanceOrdered,
     MaintenanceCancelled,
     FlagSet,
+    TestRecorded,
+    ActionDone,
 }
 
 impl Flash {
-    const PLAIN: [Self; 13] = [
+    const PLAIN: [Self; 15] = [
         Self::Revoked,
         Self::Extended,
         Self::ElevationRequested,
@@ -42,6 +44,8 @@ impl Flash {
         Self::MaintenanceOrdered,
         Self::MaintenanceCancelled,
         Self::FlagSet,
+        Self::TestRecorded,
+        Self::ActionDone,
     ];
 
     const fn word(self) -> &'static str {
@@ -61,6 +65,8 @@ impl Flash {
             Self::MaintenanceOrdered => "ordered",
             Self::MaintenanceCancelled => "cancelled",
             Self::FlagSet => "flag-set",
+            Self::TestRecorded => "test-recorded",
+            Self::ActionDone => "action-done",
         }
     }
 
@@ -114,6 +120,12 @@ impl Flash {
             Self::MaintenanceCancelled => (Tone::Ok, "Cancelled.", "It does not start.".to_owned()),
             Self::FlagSet => {
                 (Tone::Ok, "Flag set.", "Maintenance writes it to the cluster; see Operations.".to_owned())
+            }
+            Self::ActionDone => {
+                (Tone::Ok, "Done.", "The cluster has made the change; it is in the audit.".to_owned())
+            }
+            Self::TestRecorded => {
+                (Tone::Ok, "Test recorded.", "It is sent within seconds; load the page again.".to_owned())
             }
             Self::RobotRevoked(n) => {
                 (Tone::Ok, "Revoked.", format!("The robot and {} of it ended.", grants(n)))

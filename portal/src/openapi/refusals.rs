@@ -61,6 +61,19 @@ pub(crate) const OPERATOR_FLAGS: Refusals = &[
     (409, &["not_at_rest"]),
     (422, &["invalid"]),
 ];
+/// Actions on objects of a cluster: `portal_model::actions::act`.
+pub(crate) const ACTION: Refusals = &[
+    (400, &["cluster_refused"]),
+    (403, &["cluster_forbids", "elevation_needed", "protected"]),
+    (404, &["cluster_not_found", "not_there"]),
+    (409, &["conflict"]),
+    (422, &["cluster_refused", "invalid"]),
+    (502, &["cluster_broke_off", "cluster_failed", "cluster_unauthorized", "cluster_unreachable"]),
+    (503, &["budget", "cluster_busy"]),
+    (504, &["cluster_slow"]),
+];
+/// Tests of notifications: `portal_model::notifications::send_test`.
+pub(crate) const DESTINATION: Refusals = &[(404, &["destination_not_found"])];
 /// Requests that name a cluster in their body or query.
 pub(crate) const CLUSTER: Refusals = &[(404, &["cluster_not_found"])];
 

@@ -64,6 +64,13 @@ pub(super) static ROWS: &[Route] = &[
     post("/robots/{name}/rotate", ADMIN, Change("robot.rotate"), handler!(pages::robots::rotate)),
     get("/robots/{name}/revoke", ADMIN, AuditClass::None, handler!(pages::robots::revoke_dialog)),
     post("/robots/{name}/revoke", ADMIN, Change("robot.revoke"), handler!(pages::robots::revoke)),
+    get("/notifications", ADMIN, Read("notifications.list"), handler!(pages::notifications::page)),
+    post(
+        "/notifications/{destination}/test",
+        ADMIN,
+        Change("notification.test"),
+        handler!(pages::notifications::test),
+    ),
     get("/audit", AUDITOR, Read("audit.search"), handler!(pages::audit::page)),
     get("/imported", ADMIN, Read("imports.list"), handler!(pages::imported::page)),
     post("/imported", ADMIN, Change("cluster.import"), handler!(pages::imported::create)).body(IMPORT_BODY),

@@ -32,6 +32,20 @@ pub(super) static ROWS: &[Route] = &[
         .refuses(refusals::ROBOT)
         .query::<ReasonRequest>()
         .answers(json::<api::grants::RevokedResponse>()),
+    get("/api/v1/notifications", ADMIN, Read("notifications.list"), handler!(api::notifications::list))
+        .doc("listNotifications", "notifications", "Destinations of notifications, and what was sent")
+        .query::<api::notifications::NotificationsQuery>()
+        .answers(json::<Items<api::notifications::DestinationState>>()),
+    post(
+        "/api/v1/notifications/{destination}/test",
+        ADMIN,
+        Change("notification.test"),
+        handler!(api::notifications::test),
+    )
+    .doc("testNotifications", "notifications", "Send a test to a destination")
+    .refuses(refusals::DESTINATION)
+    .takes_nothing()
+    .answers(created::<api::notifications::NotificationTest>()),
     // One's own: sre; everybody's: auditors, decided by the handler.
     get("/api/v1/recordings", VIEWER, Read("recordings.list"), handler!(api::recordings::list))
         .doc(

@@ -160,6 +160,12 @@ fn terminals(access: &Arc<Access>, clock: &SharedClock) -> proxy::terminal::Term
     })
 }
 
+/// Nobody outside is told.
+fn notifications(store: &SharedStore, clock: &SharedClock) -> rp_notify::Notifications {
+    let random: rp_base::SharedRandom = Arc::new(SystemRandom);
+    rp_notify::Notifications::new((store, clock, &random), Vec::new(), Duration::from_secs(3600))
+}
+
 /// No tunnel leads anywhere.
 fn places(store: &SharedStore) -> Arc<proxy::tunnel_endpoint::Destinations> {
     let options = DialerOptions {
@@ -267,6 +273,7 @@ impl Kit {
                 networks,
                 network_names: Vec::new(),
             },
+            notifications: notifications(&store, &shared),
             live: LiveLimits::default(),
             stopping: CancellationToken::new(),
             store: Arc::clone(&store),
@@ -311,6 +318,7 @@ impl Kit {
                 networks: Networks::new(Vec::new(), Vec::new()),
                 network_names: Vec::new(),
             },
+            notifications: self.state.model.notifications.clone(),
             live: LiveLimits::default(),
             stopping: CancellationToken::new(),
             store: Arc::clone(&self.state.session.store),

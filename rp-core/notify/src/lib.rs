@@ -25,7 +25,7 @@ mod tests;
 pub use endpoint::{Endpoint, InvalidEndpoint};
 pub use notifications::{DestinationView, Notifications, UnknownDestination};
 pub use notifier::{Notifier, NotifierParts};
-pub use options::{Destination, Shape};
+pub use options::{Destination, Shape, TOPICS};
 pub use signature::{ID, SIGNATURE, TIMESTAMP, signature};
 
 /// Registers what notifications count: for the generated reference, and once by [`Notifier::start`].

@@ -11,6 +11,9 @@ use rp_net::tls::TlsError;
 use crate::Endpoint;
 use crate::addresses::{self, Addresses};
 
+/// Groups of events, as the settings name them.
+pub const TOPICS: &[&str] = NotifyTopic::WORDS;
+
 /// A receiver, with its secrets read.
 #[derive(Debug)]
 pub struct Destination {

@@ -1,5 +1,6 @@
 //! `[private_link]` and `[imports]` into the one dialer.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,10 +36,15 @@ pub(super) fn open(settings: &Settings) -> anyhow::Result<Dialer> {
 
 /// Where imported clusters may be: never our own networks and listeners.
 pub fn networks(settings: &Settings) -> Networks {
+    Networks::new(settings.imports.allow.clone(), own_listeners(settings))
+        .without(settings.access.own_networks.clone())
+}
+
+/// What this process listens on: it is dialled by nothing that people enter.
+pub fn own_listeners(settings: &Settings) -> Vec<SocketAddr> {
     let web = [settings.listen.portal, settings.listen.admin];
     let rp = settings.rp.api.enabled.then_some(settings.rp.api.listen);
-    let own = web.into_iter().chain(settings.ssh.listen).chain(rp);
-    Networks::new(settings.imports.allow.clone(), own.collect()).without(settings.access.own_networks.clone())
+    web.into_iter().chain(settings.ssh.listen).chain(rp).collect()
 }
 
 #[cfg(test)]

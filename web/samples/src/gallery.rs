@@ -29,6 +29,8 @@ pub fn gallery() -> askama::Result<Vec<GalleryItem>> {
     add::<StatisticsPage>("statistics", &mut items)?;
     add::<AlertsPage>("alerts", &mut items)?;
     add::<FleetPage>("fleet", &mut items)?;
+    add::<web::FleetAlertsPage>("fleet-alerts", &mut items)?;
+    add::<web::FleetOperationsPage>("fleet-operations", &mut items)?;
     add::<web::MaintenancePage>("maintenance", &mut items)?;
     add::<AccessDialog>("access-dialog", &mut items)?;
     add::<web::HostKeysPage>("host-keys", &mut items)?;
@@ -38,6 +40,7 @@ pub fn gallery() -> askama::Result<Vec<GalleryItem>> {
     add::<ElevatePage>("elevate", &mut items)?;
     add::<ElevationsPage>("elevations", &mut items)?;
     add::<RobotsPage>("robots", &mut items)?;
+    add::<web::NotificationsPage>("notifications", &mut items)?;
     add::<AuditPage>("audit", &mut items)?;
     add::<ReportPage>("report", &mut items)?;
     add::<ImportedPage>("imported", &mut items)?;

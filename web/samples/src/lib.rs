@@ -9,6 +9,7 @@ mod consent;
 mod elevate;
 mod elevations;
 mod gallery;
+mod fleet_lists;
 mod grant;
 mod grants;
 mod imported;
@@ -16,6 +17,7 @@ mod jump;
 mod kubeconfig;
 mod maintenance;
 mod metrics;
+mod notifications;
 mod objects;
 mod prometheus;
 mod recordings;
@@ -172,7 +174,7 @@ fn store_away() -> Failure {
     Failure {
         status: 503,
         what: "We cannot read our store".into(),
-        why: "It does not answer since 03:09:12. Clusters are not affected, and access that you hold goes on working. We know and are on it.".into(),
+        why: "It does not answer since 03:09:12. Clusters are not affected, and access that you hold keeps working. The operators of this service are informed.".into(),
         side: Side::Us,
         actions: vec![Link::new("Try again", "/")],
         request_id: "01JD7M2P-VV31".into(),

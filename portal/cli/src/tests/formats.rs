@@ -7,7 +7,7 @@ use super::portal::{Aro, portal};
 use crate::*;
 
 /// Verbs that list, each with what it wants on the command line.
-const LISTS: [&str; 15] = [
+const LISTS: [&str; 17] = [
     "audit list",
     "clusters imported",
     "clusters list",
@@ -18,6 +18,8 @@ const LISTS: [&str; 15] = [
     "manifests list harbor",
     "manifests tasks",
     "nodes harbor",
+    "notifications list",
+    "notifications list hub",
     "operations list harbor",
     "operator flags harbor",
     "operators harbor",

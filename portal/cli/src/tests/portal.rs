@@ -148,6 +148,9 @@ fn answer(request: &Request, path: &str, query: &str, body: &Value) -> Response 
         ("POST", "/api/v1/elevations/e-1/approve") => error(StatusCode::FORBIDDEN, "sign_in_again"),
         ("GET", "/api/v1/robots") => axum::Json(json!({"items": [{"name": "nightly", "state": "active", "rights": "read"}]})).into_response(),
         ("POST", "/api/v1/robots") => axum::Json(json!({"robot": {"name": body["name"]}, "token": "aro1_robot_x", "not_after": in_a_quarter()})).into_response(),
+        ("GET", "/api/v1/notifications") => axum::Json(json!({"items": [{"name": "hub", "kind": "webhook", "waiting": 0,
+            "notifications": [{"id": "n-1", "event": "test", "state": "delivered", "attempts": 1, "title": "Test notification"}]}]})).into_response(),
+        ("POST", "/api/v1/notifications/hub/test") => (StatusCode::CREATED, axum::Json(json!({"id": "n-2"}))).into_response(),
         ("GET", "/api/v1/audit/export") => "{\"seq\":1}\n{\"seq\":2}\n".into_response(),
         ("GET", "/api/v1/audit/report") if query.contains("format=csv") => {
             "target,person\r\n".into_response()
@@ -191,6 +194,18 @@ fn answer(request: &Request, path: &str, query: &str, body: &Value) -> Response 
         })).into_response(),
         ("POST", path) if path.ends_with("/harbor/operator/flags") => {
             axum::Json(json!({"flags": body["flags"], "manifest": manifest("m-1", "Pending")})).into_response()
+        }
+        ("POST", path) if path.ends_with("/harbor/nodes/worker-1/drain") => {
+            // The first request leaves a pod, the second does not.
+            let left = if body["waitSeconds"] == 15 { json!([]) } else { json!([blocked_pod()]) };
+            let done = left.as_array().is_some_and(Vec::is_empty);
+            axum::Json(json!({"action": "node.drain", "kind": "Node", "namespace": "", "name": "worker-1",
+                "before": "schedulable", "after": "cordoned", "changed": true, "dryRun": body["dryRun"],
+                "drain": {"done": done, "moved": ["openshift-dns/a"], "left": left}})).into_response()
+        }
+        ("POST", path) if path.contains("/harbor/workloads/") || path.contains("/harbor/csrs/") => {
+            axum::Json(json!({"action": "workload.scale", "kind": "Deployment", "namespace": "openshift-dns",
+                "name": "web", "before": "2 replicas", "after": "3 replicas", "changed": true, "dryRun": false})).into_response()
         }
         ("GET", "/api/v1/maintenance/tasks") => axum::Json(json!({"items": [
             {"id": "888fc221-b059-49db-bd02-22ad86cccd6b", "name": "fix SSH", "about": "Repairs rules.", "missing": ""},
@@ -325,4 +340,10 @@ impl Write for Buffer {
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
     }
+}
+
+/// A pod that a budget holds.
+fn blocked_pod() -> Value {
+    json!({"namespace": "openshift-dns", "name": "b", "controller": "", "localData": true, "state": "blocked",
+        "why": "needs 1 healthy pods"})
 }
