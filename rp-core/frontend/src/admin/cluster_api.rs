@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Limited};
+use rp_actions::CallError;
 use rp_api::CloudError;
 use rp_base::chain;
 use rp_documents::ResourceId;
@@ -167,6 +168,24 @@ impl AdminApi {
         let status = answer.status();
         let told = Limited::new(answer.into_body(), 1 << 20).collect().await;
         Err(status_error(status, &told.map(http_body_util::Collected::to_bytes).unwrap_or_default()))
+    }
+}
+
+impl rp_actions::ClusterApi for AdminApi {
+    type Error = CloudError;
+
+    async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Value, CallError<CloudError>> {
+        AdminApi::call(self, method, path, body).await.map_err(|error| CallError {
+            // One that did not answer is our 500, which no action takes for an answer.
+            status: Some(error.status),
+            message: error.body.message.clone(),
+            error,
+        })
     }
 }
 

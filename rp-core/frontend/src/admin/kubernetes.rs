@@ -1,9 +1,8 @@
 //! Resolves a resource name against a cluster's API: `Kind`, `Kind.group` or the plural
 //! (`contract/frontend.md` §11.1).
 
-use std::fmt;
-
 use futures_util::StreamExt as _;
+use rp_actions::Resource;
 use rp_api::CloudError;
 use serde::Deserialize;
 
@@ -15,57 +14,6 @@ const MOST: usize = 4 << 20;
 const GROUPS: usize = 500;
 /// Groups that are queried concurrently.
 const AT_ONCE: usize = 5;
-
-/// A resource of the API.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Resource {
-    /// Empty: the core.
-    pub(super) group: String,
-    pub(super) version: String,
-    /// The plural.
-    pub(super) name: String,
-    pub(super) kind: String,
-}
-
-impl fmt::Display for Resource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}, Resource={}", self.group, self.version, self.name)
-    }
-}
-
-impl Resource {
-    /// `v1`, `apps/v1`.
-    pub(super) fn api_version(&self) -> String {
-        let Self { group, version, .. } = self;
-        if group.is_empty() { version.clone() } else { format!("{group}/{version}") }
-    }
-
-    /// `Pod`, `Deployment.apps`.
-    pub(super) fn kind_and_group(&self) -> String {
-        let Self { group, kind, .. } = self;
-        if group.is_empty() { kind.clone() } else { format!("{kind}.{group}") }
-    }
-
-    /// A resource of the core group.
-    pub(super) fn core(name: &str, kind: &str) -> Self {
-        Self { group: String::new(), version: "v1".to_owned(), name: name.to_owned(), kind: kind.to_owned() }
-    }
-
-    /// The path of one object, or of all. Both names were checked.
-    pub(super) fn path(&self, namespace: &str, name: &str) -> String {
-        let Self { group, version, name: plural, .. } = self;
-        let mut path =
-            if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
-        if !namespace.is_empty() {
-            path.push_str(&format!("/namespaces/{namespace}"));
-        }
-        path.push_str(&format!("/{plural}"));
-        if !name.is_empty() {
-            path.push_str(&format!("/{name}"));
-        }
-        path
-    }
-}
 
 #[derive(Debug, Deserialize)]
 struct ApiResourceList {

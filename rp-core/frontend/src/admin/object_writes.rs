@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use http::{Method, StatusCode};
+use rp_actions::Resource;
 use rp_api::CloudError;
 use rp_base::text::clean;
 use serde_json::{Value, json};
 
 use super::context::{ActionContext, within};
-use super::kubernetes::{self, Resource};
+use super::kubernetes;
 use super::rules;
 use crate::fault::{Fault, internal};
 use crate::response::{Change, HttpResponse, empty};

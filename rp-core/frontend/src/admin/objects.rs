@@ -6,10 +6,11 @@ use axum::body::Body;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response};
 use rp_access::credentials;
+use rp_actions::Resource;
 use rp_api::CloudError;
 use serde::Deserialize;
 
-use super::kubernetes::{self, Resource};
+use super::kubernetes;
 use super::object_writes::flag;
 use super::{failed, rules};
 use crate::call::Call;
