@@ -4,6 +4,7 @@
 //! `assembly` wrote and passes `answer` on; `refusal` answers what fails. What they share is `service` (the proxy) and
 //! `request_context` (one request).
 
+mod act;
 mod address;
 mod admission;
 mod answer;
@@ -41,11 +42,13 @@ mod session_status;
 mod upgrade;
 mod watch_end;
 
+pub use act::{ActAnswer, ActRequest};
 pub(crate) use address::bearer;
 pub use body::Body;
 pub use error::{ErrorText, ProxyError};
 pub(crate) use exec::{ExecRequest, RunningExec};
 pub use handle::PageRequest;
+pub use impersonation::ShownPerson;
 pub use reach::{DialRecord, ReachReport};
 pub use request::{Classified, classify};
 pub use rules::{Denied, allow};

@@ -1,5 +1,6 @@
 //! Against a portal of a few lines in this process.
 
+mod actions;
 mod ended;
 mod formats;
 mod maintenance;

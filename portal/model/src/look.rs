@@ -22,7 +22,7 @@ use http_body_util::{BodyExt as _, Limited};
 use portal_session::context::Context;
 use portal_session::fault::Fault;
 use portal_session::refusals;
-use portal_session::user::{CurrentUser, missing};
+use portal_session::user::{CurrentUser, missing_with_groups};
 use proxy::Body;
 use proxy::api::{ErrorText, PageRequest};
 use rp_access::{ActiveGrant, IssueRequest, OwnPage, Refusal};
@@ -66,7 +66,7 @@ pub async fn enter(
 ) -> Result<LookAccess, Fault> {
     // Robots hold a scope of kinds instead of roles; giving the grant decides.
     if user.token_grant().is_none() && !user.has(Role::Sre) {
-        return Err(missing(Role::Sre));
+        return Err(missing_with_groups(Role::Sre, state.session.access.policy()));
     }
     let revoked = match own_page(state, user, id).await? {
         OwnPage::Open(live) => return Ok(LookAccess::Open(live)),
@@ -225,13 +225,13 @@ fn slow() -> Fault {
         .action("Try again.")
 }
 
-fn budget_exhausted() -> Fault {
+pub(crate) fn budget_exhausted() -> Fault {
     Fault::new(StatusCode::SERVICE_UNAVAILABLE, "budget", Side::Us, "We ask this cluster too much already")
         .why("Requests to a cluster have a budget, shared by everybody who looks at it.")
         .action("Try again in a moment.")
 }
 
-fn from_proxy_error(told: &ErrorText) -> Fault {
+pub(crate) fn from_proxy_error(told: &ErrorText) -> Fault {
     // A session is not over because a grant is.
     let status = if told.status == StatusCode::UNAUTHORIZED { StatusCode::FORBIDDEN } else { told.status };
     if told.code == "grant_ended" {
@@ -251,7 +251,7 @@ fn from_proxy_error(told: &ErrorText) -> Fault {
     }
 }
 
-fn from_cluster_response(status: StatusCode, message: &str) -> Fault {
+pub(crate) fn from_cluster_response(status: StatusCode, message: &str) -> Fault {
     let said = |fault: Fault| if message.is_empty() { fault } else { fault.why(message) };
     match status.as_u16() {
         400 => said(Fault::new(status, "cluster_refused", Side::You, "The cluster cannot read that")),

@@ -1,13 +1,15 @@
 //! The elevation that a change wants which no access gives.
 
+use std::sync::Arc;
+
 use rp_access::{Caller, IssueError};
-use rp_documents::{ResourceId, Rights};
+use rp_documents::{Elevation, ResourceId, Rights};
 
 use crate::fault::Fault;
 use crate::refusals;
 use crate::state::SessionState;
 
-/// Refuses a caller who has no elevation in force with these rights for this cluster.
+/// The caller's elevation in force with these rights for this cluster; refuses a caller who has none.
 ///
 /// # Errors
 /// 403 `elevation_needed`, or the store's.
@@ -16,10 +18,9 @@ pub async fn require_elevation(
     caller: &Caller,
     cluster: &ResourceId,
     rights: Rights,
-) -> Result<(), Fault> {
-    let elevated = state.access.is_elevated(caller, cluster, rights).await;
-    if elevated.map_err(|error| Fault::store(&error))? {
-        return Ok(());
-    }
-    Err(refusals::issue(&IssueError::ElevationNeeded { rights }))
+) -> Result<Arc<Elevation>, Fault> {
+    let elevation = state.access.elevation_of(caller, cluster, rights).await;
+    elevation
+        .map_err(|error| Fault::store(&error))?
+        .ok_or_else(|| refusals::issue(&IssueError::ElevationNeeded { rights }))
 }

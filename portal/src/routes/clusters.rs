@@ -8,9 +8,9 @@ use schemars::JsonSchema;
 use web::ListQuery;
 
 use super::{ELEVATED, VIEWER};
-use crate::openapi::refusals::{MANIFEST, MANIFEST_CANCELLED, OPERATOR, OPERATOR_FLAGS};
+use crate::openapi::refusals::{ACTION, MANIFEST, MANIFEST_CANCELLED, OPERATOR, OPERATOR_FLAGS};
 use crate::route::AuditClass::{self, Change, Read};
-use crate::route::{Route, created, get, json, post};
+use crate::route::{Handler, Route, created, get, json, post};
 
 /// Objects of the kind that the path's end names; `T` is what is answered.
 const fn objects<T: JsonSchema>(path: &'static str, operation: &'static str) -> Route {
@@ -18,6 +18,11 @@ const fn objects<T: JsonSchema>(path: &'static str, operation: &'static str) -> 
         .doc(operation, "objects", "Objects of one kind, as they are watched")
         .query::<api::cluster_objects::ObjectsQuery>()
         .answers(json::<T>())
+}
+
+/// An action on an object of a cluster.
+const fn action(path: &'static str, verb: &'static str, handler: Handler) -> Route {
+    post(path, ELEVATED, Change(verb), handler).refuses(ACTION)
 }
 
 pub(super) static ROWS: &[Route] = &[
@@ -119,6 +124,47 @@ pub(super) static ROWS: &[Route] = &[
         .takes::<api::operator::FlagsRequest>()
         .refuses(OPERATOR_FLAGS)
         .answers(json::<api::operator::FlagsAnswer>()),
+    // What a person does with objects of a cluster.
+    action(v1!("/nodes/{node}/cordon"), "node.cordon", handler!(api::actions::cordon))
+        .doc("cordonNode", "actions", "Keep new pods away from a node")
+        .takes::<api::actions::ActionRequest>()
+        .answers(json::<api::actions::ActionReport>()),
+    action(v1!("/nodes/{node}/uncordon"), "node.uncordon", handler!(api::actions::uncordon))
+        .doc("uncordonNode", "actions", "Let a node take pods again")
+        .takes::<api::actions::ActionRequest>()
+        .answers(json::<api::actions::ActionReport>()),
+    action(v1!("/nodes/{node}/drain"), "node.drain", handler!(api::actions::drain))
+        .doc("drainNode", "actions", "Cordon a node and move its pods away")
+        .takes::<api::actions::DrainRequest>()
+        .answers(json::<api::actions::ActionReport>()),
+    action(v1!("/csrs/{csr}/approve"), "csr.approve", handler!(api::actions::approve_csr))
+        .doc("approveCsr", "actions", "Approve a certificate signing request")
+        .takes::<api::actions::ActionRequest>()
+        .answers(json::<api::actions::ActionReport>()),
+    action(v1!("/csrs/{csr}/deny"), "csr.deny", handler!(api::actions::deny_csr))
+        .doc("denyCsr", "actions", "Deny a certificate signing request")
+        .takes::<api::actions::ActionRequest>()
+        .answers(json::<api::actions::ActionReport>()),
+    action(v1!("/pods/{namespace}/{item}/delete"), "pod.delete", handler!(api::actions::delete_pod))
+        .doc("deletePod", "actions", "Delete a pod of the platform")
+        .takes::<api::actions::DeletePodRequest>()
+        .answers(json::<api::actions::ActionReport>()),
+    action(
+        v1!("/workloads/{kind}/{namespace}/{item}/restart"),
+        "workload.restart",
+        handler!(api::actions::restart),
+    )
+    .doc("restartWorkload", "actions", "Make the pods of a workload of the platform anew")
+    .takes::<api::actions::ActionRequest>()
+    .answers(json::<api::actions::ActionReport>()),
+    action(
+        v1!("/workloads/{kind}/{namespace}/{item}/scale"),
+        "workload.scale",
+        handler!(api::actions::scale),
+    )
+    .doc("scaleWorkload", "actions", "Ask a workload of the platform for another number of replicas")
+    .takes::<api::actions::ScaleRequest>()
+    .answers(json::<api::actions::ActionReport>()),
     // Destinations of tunnels, and the cluster's admin credential.
     get(v1!("/tunnel"), ELEVATED, Read("cluster.view"), handler!(api::tunnels::offer))
         .doc("getTunnelOffer", "clusters", "What a tunnel to the cluster may lead to, and the keys to pin")

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use http::uri::PathAndQuery;
 use http::{HeaderName, HeaderValue, Method, Request, Uri, header};
 use rp_documents::Rights;
 
@@ -13,8 +14,8 @@ use super::redaction::{self, Search};
 use super::request_context::{ClientBody, RequestContext, is_end};
 use super::service::ApiProxy;
 
-const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
-const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+pub(super) const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
+pub(super) const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 impl ApiProxy {
     /// Finds the cluster and the credential, and writes the head of the request. Notes the identity that is used.
@@ -55,20 +56,20 @@ impl ApiProxy {
         }
         let mut head = Request::new(());
         head.method_mut().clone_from(request.method());
-        *head.uri_mut() = address(&upstream, context)?;
+        *head.uri_mut() = address(&upstream, &context.path)?;
         *head.headers_mut() = headers;
         Ok((upstream, head))
     }
 }
 
 /// The path that was asked for, on the cluster.
-fn address(upstream: &Upstream, context: &RequestContext) -> Result<Uri, ProxyError> {
+pub(super) fn address(upstream: &Upstream, asked: &PathAndQuery) -> Result<Uri, ProxyError> {
     let unusable = || ProxyError::BadRequest("its path");
     let path = match upstream.target.base_path() {
-        "" => context.path.clone(),
+        "" => asked.clone(),
         // Servers that resolve `..` would leave the imported part of a server that may serve other things beside.
-        _ if names_parent_folder(context.path.path()) => return Err(unusable()),
-        base => format!("{base}{}", context.path).parse().map_err(|_| unusable())?,
+        _ if names_parent_folder(asked.path()) => return Err(unusable()),
+        base => format!("{base}{asked}").parse().map_err(|_| unusable())?,
     };
     Uri::builder()
         .scheme("https")

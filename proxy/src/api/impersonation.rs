@@ -27,6 +27,21 @@ pub(super) enum ImpersonationMode {
     Person { groups: Vec<String>, extras: bool },
 }
 
+/// Whom a cluster is shown.
+#[derive(Debug, Clone, Copy)]
+pub struct ShownPerson<'a> {
+    pub name: &'a str,
+    /// The id of what allows the request: a grant, or an elevation.
+    pub id: &'a str,
+    pub reason: &'a str,
+}
+
+impl<'a> ShownPerson<'a> {
+    fn of_grant(grant: &'a Grant) -> Self {
+        Self { name: &grant.owner.name, id: grant.primary_id().as_str(), reason: &grant.reason }
+    }
+}
+
 /// How the cluster sees one grant: made with its first request.
 #[derive(Debug)]
 struct IdentityHeaders {
@@ -50,27 +65,36 @@ impl ImpersonationMode {
     }
 
     fn show(&self, grant: &Grant) -> IdentityHeaders {
-        IdentityHeaders { by: self.clone(), headers: self.headers(grant), text: self.describe(grant) }
+        let person = ShownPerson::of_grant(grant);
+        IdentityHeaders { by: self.clone(), headers: self.headers(person), text: self.describe(person) }
     }
 
-    fn describe(&self, grant: &Grant) -> String {
+    /// Adds the identity headers of a person who has no grant to headers that have none, and gives who the cluster sees.
+    pub(super) fn apply_person(&self, person: ShownPerson<'_>, headers: &mut HeaderMap) -> String {
+        for (name, value) in self.headers(person) {
+            headers.append(name, value);
+        }
+        self.describe(person)
+    }
+
+    fn describe(&self, person: ShownPerson<'_>) -> String {
         match self {
             Self::Shared { name } => format!("{name} (shared)"),
-            Self::Itself { name } => format!("{name} (naming {})", grant.owner.name),
-            Self::Person { groups, .. } => format!("{} (in {})", grant.owner.name, groups.join(", ")),
+            Self::Itself { name } => format!("{name} (naming {})", person.name),
+            Self::Person { groups, .. } => format!("{} (in {})", person.name, groups.join(", ")),
         }
     }
 
-    fn headers(&self, grant: &Grant) -> Vec<(HeaderName, HeaderValue)> {
+    fn headers(&self, person: ShownPerson<'_>) -> Vec<(HeaderName, HeaderValue)> {
         let (user, groups, extras): (&str, &[String], bool) = match self {
             Self::Shared { .. } => return Vec::new(),
             Self::Itself { name } => (name, &[], true),
-            Self::Person { groups, extras } => (&grant.owner.name, groups, *extras),
+            Self::Person { groups, extras } => (person.name, groups, *extras),
         };
         let mut headers = vec![(IMPERSONATE_USER, value(user))];
         headers.extend(groups.iter().map(|group| (IMPERSONATE_GROUP, value(group))));
         if extras {
-            let texts = [&*grant.owner.name, grant.primary_id().as_str(), &grant.reason];
+            let texts = [person.name, person.id, person.reason];
             headers.extend(EXTRAS.into_iter().zip(texts).map(|((_, name), text)| (name, value(text))));
         }
         headers

@@ -84,8 +84,6 @@ impl Access {
         active
     }
 
-    /// The elevation in force that gives a person these rights for a cluster, the longest living of several.
-    /// What another replica made a moment ago is read from the store.
     /// Whether the caller has an elevation in force with these rights for this cluster, and groups that give them.
     ///
     /// # Errors
@@ -96,12 +94,27 @@ impl Access {
         target: &ResourceId,
         rights: Rights,
     ) -> Result<bool, StoreError> {
-        if self.policy.most_rights(caller.roles).is_none_or(|most| rights > most) {
-            return Ok(false);
-        }
-        Ok(self.elevation_for(&caller.person.sub, Some(target), rights).await?.is_some())
+        Ok(self.elevation_of(caller, target, rights).await?.is_some())
     }
 
+    /// The caller's elevation in force with these rights for this cluster; `None` also when their groups do not give them.
+    /// What another replica made a moment ago is read from the store.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn elevation_of(
+        &self,
+        caller: &Caller,
+        target: &ResourceId,
+        rights: Rights,
+    ) -> Result<Option<Arc<Elevation>>, StoreError> {
+        if self.policy.most_rights(caller.roles).is_none_or(|most| rights > most) {
+            return Ok(None);
+        }
+        self.elevation_for(&caller.person.sub, Some(target), rights).await
+    }
+
+    /// The elevation in force that gives a person these rights for a cluster, the longest living of several.
     pub(crate) async fn elevation_for(
         &self,
         sub: &str,
