@@ -42,6 +42,8 @@ pub struct ConfirmPage {
     pub submit: String,
     /// Its words while it runs.
     pub running: String,
+    /// The form sends itself again after a second, as long as the dialog is open: progress of what takes long.
+    pub repeats: bool,
     /// Words of the button that does nothing; empty: Cancel.
     pub leave: &'static str,
     /// What was wrong with all of it; the form stays.

@@ -218,6 +218,8 @@ pub struct ObjectHead {
     pub raw: String,
     /// Page of ours for things like it: a pod, a node.
     pub page: Option<Link>,
+    /// What can be done with it.
+    pub acts: Vec<Link>,
 }
 
 /// How an object is shown.

@@ -180,6 +180,8 @@ pub struct PodPage {
     pub live: LiveBar,
     /// The pod.
     pub pod: Pod,
+    /// What can be done with it.
+    pub acts: Vec<Link>,
     /// In place of everything.
     pub failure: Option<Failure>,
 }
@@ -346,6 +348,8 @@ pub struct WorkloadPage {
     pub live: LiveBar,
     /// The workload.
     pub row: WorkloadRow,
+    /// What can be done with it.
+    pub acts: Vec<Link>,
     /// Conditions.
     pub conditions: Vec<Condition>,
     /// Its pods, worst first.

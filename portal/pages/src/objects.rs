@@ -20,6 +20,7 @@ use web::objects::{
 };
 use web::{ClusterPage, ItemHead, Link, NavItem, Tab, TabCount, TableFilter, TableQuery};
 
+use crate::act_words::node_acts;
 use crate::answer::answer;
 use crate::cluster_head;
 use crate::cluster_head::PageOptions;
@@ -150,6 +151,9 @@ pub fn objects_view(tab: Tab, input: &TabInput<'_>) -> ObjectsView {
         list(tab, input, &base, estate, look, &found, &mut shown);
     } else {
         item_board(tab, input.item, &base, &estate, &mut shown);
+        if tab == Tab::Nodes {
+            offer_node_acts(input, &estate, &mut shown.board);
+        }
     }
     shown
 }
@@ -231,6 +235,14 @@ fn item_board(tab: Tab, name: &str, base: &str, estate: &ClusterObjects, shown: 
     let list = Link::new(list, format!("{base}/{}", tab.segment()));
     // The badges are in the panel, which is live; the head stays as it was.
     shown.item = Some(ItemHead { list, name: name.chars().take(300).collect(), badges: Vec::new() });
+}
+
+/// The actions on a node, in the head of its panel.
+fn offer_node_acts(input: &TabInput<'_>, estate: &ClusterObjects, board: &mut Board) {
+    let node = estate.nodes.rows.iter().find(|node| node.name() == input.item);
+    if let (Some(node), Some(panel)) = (node, board.top.first_mut()) {
+        panel.links.extend(node_acts(input.user, input.entry, input.item, node.schedulable));
+    }
 }
 
 /// The kind is known, and no object of it has the name.

@@ -20,6 +20,7 @@ use web::{
     WorkloadQuery, WorkloadsPage,
 };
 
+use crate::act_words::{pod_acts, workload_acts};
 use crate::answer::answer;
 use crate::cluster_path::ClusterPath;
 use crate::frame::frame;
@@ -222,6 +223,7 @@ fn pod(input: &TabInput<'_>) -> Option<PodPage> {
         name.clone_into(&mut page.pod.row.name);
         return Some(page);
     };
+    page.acts = pod_acts(input.user, input.entry, namespace, name);
     let (kind, owner) = owner_of(found);
     let of_owner =
         slice.iter().filter(|pod| pod.meta.namespace == namespace && owner_of(pod) == (kind, owner)).count();
@@ -328,6 +330,7 @@ fn workload(input: &TabInput<'_>) -> Option<WorkloadPage> {
         name.clone_into(&mut page.row.name);
         return Some(page);
     };
+    page.acts = workload_acts(input.user, input.entry, (kind, namespace, name));
     let owner = (found.kind.as_str(), name);
     let mut pods: Vec<&Pod> = snapshot
         .pods

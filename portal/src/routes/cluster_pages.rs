@@ -29,6 +29,8 @@ pub(super) static ROWS: &[Route] = &[
     get(res!("/aro-operator"), VIEWER, Read("cluster.view"), handler!(pages::aro_operator::page)),
     get(res!("/aro-operator/flag"), ELEVATED, AuditClass::None, handler!(pages::operator_flag::dialog)),
     post(res!("/aro-operator/flag"), ELEVATED, Change("operator.flags"), handler!(pages::operator_flag::set)),
+    get(res!("/act"), ELEVATED, AuditClass::None, handler!(pages::act::dialog)),
+    post(res!("/act"), ELEVATED, Change("cluster.act"), handler!(pages::act::perform)),
     get(res!("/clusteroperators"), VIEWER, AuditClass::None, handler!(pages::cluster::old_operators)),
     get(res!("/operations"), VIEWER, Read("cluster.view"), handler!(pages::operations::page)),
     post(

@@ -1,4 +1,4 @@
-use crate::{HOSTILE, Sample, ended, frame, hostile, no_rights, store_away, viewer};
+use crate::{HOSTILE, Sample, ended, frame, hostile, no_rights, path, store_away, viewer};
 use web::{ConfirmChoices, ConfirmField, ConfirmPage, Failure, Link, NavItem, Side};
 
 fn facts() -> Vec<(String, String)> {
@@ -189,6 +189,62 @@ fn flag() -> ConfirmPage {
     }
 }
 
+fn drain() -> ConfirmPage {
+    let ways = [("evict", "Evict, budgets are honoured"), ("force", "Delete, budgets are not honoured")];
+    ConfirmPage {
+        name: "act",
+        icon: "stop",
+        title: "Drain harbor-worker-2?".into(),
+        text: [
+            "The node is cordoned and its pods are evicted. Pods of daemon sets and static pods stay.",
+            "2 pods can be moved now: openshift-dns/node-resolver-7xk2p, openshift-console/console-5d9f.",
+            "1 pod blocked by a budget of disruption: openshift-ingress/router-default-6f (needs 1 healthy pods and has 1 currently).",
+        ]
+        .map(str::to_owned)
+        .into(),
+        facts: vec![
+            ("Cluster".into(), "harbor-prod-weu-01".into()),
+            ("Node".into(), "harbor-worker-2".into()),
+        ],
+        command: "aro node drain harbor-prod-weu-01 harbor-worker-2 --reason '…'".into(),
+        action: format!("{}/act", path("rg-harbor-prod", "harbor-prod-weu-01")),
+        choices: Some(ConfirmChoices {
+            legend: "How".into(),
+            name: "how",
+            values: ways.map(|(value, words)| (value.to_owned(), words.to_owned())).into(),
+            chosen: "evict".into(),
+            error: None,
+        }),
+        fields: vec![why(true)],
+        kind: "danger",
+        submit: "Drain".into(),
+        running: "Draining…".into(),
+        ..revoke()
+    }
+}
+
+/// One that the page does not go on with by itself.
+fn drain_progress() -> ConfirmPage {
+    ConfirmPage {
+        name: "drain-progress",
+        icon: "busy",
+        title: "Draining harbor-worker-2".into(),
+        facts: vec![
+            ("Cluster".into(), "harbor-prod-weu-01".into()),
+            ("Node".into(), "cordoned".into()),
+            ("Asked to leave".into(), "17 pods".into()),
+            ("Still on the node".into(), "1 pod".into()),
+        ],
+        command: String::new(),
+        choices: None,
+        fields: Vec::new(),
+        kind: "primary",
+        submit: "Go on".into(),
+        leave: "Stop",
+        ..drain()
+    }
+}
+
 impl Sample for ConfirmPage {
     fn samples() -> Vec<(&'static str, Self)> {
         let text = || HOSTILE.to_owned();
@@ -241,6 +297,8 @@ impl Sample for ConfirmPage {
             ("cancel-maintenance", cancel_maintenance()),
             ("cancel-maintenance-mistake", cancel_without_reason()),
             ("flag", flag()),
+            ("drain", drain()),
+            ("drain-progress", drain_progress()),
             ("sign-in-again", Self { failure: Some(again), ..everything() }),
             ("store-away", Self { error: Some(store_away()), ..revoke() }),
             ("error", Self { failure: Some(store_away()), ..revoke() }),

@@ -293,6 +293,7 @@ fn object() -> ObjectPage {
                 at("/objects/config.openshift.io/v1/clusteroperators/authentication?as=yaml")
             ),
             page: Some(Link::new("Operator", at("/operators/authentication"))),
+            acts: Vec::new(),
         },
         body: ObjectBody::Described(Box::new(described)),
         read_at: NOW - 1,

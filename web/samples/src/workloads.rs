@@ -5,8 +5,8 @@ use crate::{DAY, HOSTILE, HOUR, MINUTE, NOW, Sample, ended, endless, frame, host
 use web::Condition;
 use web::{
     Badge, Cluster, ContainerRow, EventLine, EventQuery, EventsPage, Failure, Link, LiveBar, LiveState,
-    LogPage, LogQuery, NavItem, Notice, Pod, PodPage, PodQuery, PodRow, PodsPage, Side, Tone, WorkloadPage,
-    WorkloadQuery, WorkloadRow, WorkloadsPage, ansi,
+    LogLine, LogPage, LogQuery, NavItem, Notice, Pod, PodPage, PodQuery, PodRow, PodsPage, Side, Tone,
+    WorkloadPage, WorkloadQuery, WorkloadRow, WorkloadsPage, ansi, levels,
 };
 
 fn at(rest: &str) -> String {
@@ -267,6 +267,7 @@ fn one_pod() -> PodPage {
         active: 3,
         live: live(),
         pod,
+        acts: vec![Link::new("Delete…", at("/act?do=delete&namespace=openshift-etcd&name=etcd-2"))],
         failure: None,
     }
 }
@@ -407,6 +408,12 @@ fn one_workload() -> WorkloadPage {
         active: 3,
         live: live(),
         row: workload("Deployment", "openshift-authentication", "oauth-openshift", (1, 3)),
+        acts: [("Restart…", "restart"), ("Scale…", "scale")]
+            .map(|(words, action)| {
+                let about = "kind=deployment&namespace=openshift-authentication&name=oauth-openshift";
+                Link::new(words, at(&format!("/act?do={action}&{about}")))
+            })
+            .into(),
         conditions: vec![condition(
             "Available",
             false,
@@ -506,12 +513,20 @@ impl Sample for EventsPage {
     }
 }
 
+fn log_lines(lines: &[&str]) -> Vec<LogLine> {
+    let levels = levels(lines.iter().copied());
+    lines.iter().zip(levels).map(|(line, level)| LogLine { level, spans: ansi(line) }).collect()
+}
+
 fn log() -> LogPage {
     let lines = [
         "{\"level\":\"info\",\"ts\":\"2026-11-21T03:11:12.114Z\",\"msg\":\"starting etcd\",\"version\":\"3.5.18\"}",
         "\u{1b}[33mWARN\u{1b}[0m  member 8e9e05c52164694d is unhealthy: dial tcp 10.0.2.8:2380: connect: connection refused",
         "\u{1b}[1;31mERROR\u{1b}[0m lost leader, election in progress",
         "\u{1b}]0;own the title\u{7}panic: runtime error \u{1b}[2J\u{1b}[H",
+        "W1121 03:11:13.004211       1 clientconn.go:1331] connection refused, retrying",
+        "E1121 03:11:14.201118       1 leaderelection.go:330] error retrieving resource lock",
+        "goroutine 1 [running]:",
     ];
     LogPage {
         frame: frame(NavItem::Clusters),
@@ -527,7 +542,7 @@ fn log() -> LogPage {
         ],
         query: LogQuery { tail: "500".into(), container: "etcd".into(), ..LogQuery::default() },
         stream: format!("/api/v1/clusters{}", at("/pods/openshift-etcd/etcd-2/log")),
-        lines: lines.iter().map(|line| ansi(line)).collect(),
+        lines: log_lines(&lines),
         cut: true,
         failure: None,
     }
@@ -535,7 +550,8 @@ fn log() -> LogPage {
 
 impl Sample for LogPage {
     fn samples() -> Vec<(&'static str, Self)> {
-        let long: Vec<_> = (0..500).map(|n| ansi(&format!("line {n} {}", "x".repeat(n % 300)))).collect();
+        let long: Vec<String> = (0..500).map(|n| format!("line {n} {}", "x".repeat(n % 300))).collect();
+        let long: Vec<&str> = long.iter().map(String::as_str).collect();
         let refused = Failure {
             status: 403,
             what: "The cluster does not allow it".into(),
@@ -547,12 +563,13 @@ impl Sample for LogPage {
         };
         vec![
             ("lines", log()),
-            ("long", Self { lines: long, ..log() }),
+            ("long", Self { lines: log_lines(&long), ..log() }),
             ("empty", Self { lines: Vec::new(), cut: false, ..log() }),
             (
                 "nothing-found",
                 Self { lines: Vec::new(), query: LogQuery { q: "panic".into(), ..log().query }, ..log() },
             ),
+            ("errors", Self { query: LogQuery { level: "error".into(), ..log().query }, ..log() }),
             ("refused", Self { failure: Some(refused), ..log() }),
             (
                 "hostile",
@@ -563,7 +580,7 @@ impl Sample for LogPage {
                     namespace: HOSTILE.into(),
                     containers: vec![(HOSTILE.into(), HOSTILE.into())],
                     query: LogQuery { q: HOSTILE.into(), ..LogQuery::default() },
-                    lines: vec![ansi(HOSTILE), ansi(&endless())],
+                    lines: log_lines(&[HOSTILE, &endless()]),
                     ..log()
                 },
             ),

@@ -91,11 +91,23 @@ static NODES: List<Node> = List {
             .order(|a, b| b.meta.created.cmp(&a.meta.created))
             .number()
             .rank(2),
+        NodeColumn::new("", "Actions", |node, list| Cell::Tools(tools(list.base, node))).number(),
         NodeColumn::hidden("machine", |node| node.machine_name().into()),
     ],
 };
 
 const MISSING: &str = "The cluster has no nodes that can be listed.";
+
+/// What can be done with a node from its row.
+fn tools(base: &str, node: &Node) -> Vec<(&'static str, String, String)> {
+    let name = &node.meta.name;
+    let act = |icon, words: &str, action: &str| {
+        (icon, format!("{words} {name}…"), format!("{base}/act?do={action}&name={}", encode(name)))
+    };
+    let cordon =
+        if node.schedulable { act("pause", "Cordon", "cordon") } else { act("play", "Uncordon", "uncordon") };
+    vec![cordon, act("stop", "Drain", "drain")]
+}
 
 /// The table of nodes as the query asks for it; without a query the worst twelve.
 #[must_use]
@@ -134,10 +146,10 @@ pub(super) fn pages(panel: Panel, query: &TableQuery, words: &Option<String>, to
 /// Nothing matches, or there is nothing at all.
 pub(super) fn none_found(panel: Panel, what: &str, query: &TableQuery, empty: bool) -> Panel {
     if empty {
-        return panel.nothing("list", format!("No {what}"), "The cluster was asked and has none.");
+        return panel.nothing("list", format!("No {what}"), "The cluster has none.");
     }
     if query.q.is_empty() && query.problems {
-        return panel.well(format!("No {what} need attention"), "All are as they should be.");
+        return panel.well(format!("No {what} need attention"), "All are healthy.");
     }
     let wider = TableQuery { q: String::new(), problems: false, page: 0, ..query.clone() };
     let text = if query.q.is_empty() { String::new() } else { format!("Asked for: {}", query.q) };

@@ -23,6 +23,7 @@ use serde_json::Value;
 use web::{Link, ObjectBody, ObjectHead, ObjectPage, ObjectRevision, ObjectView};
 
 use super::RequestScope;
+use crate::act_words::csr_acts;
 use crate::answer::answer;
 use crate::cluster_path::ClusterPath;
 
@@ -64,6 +65,11 @@ pub async fn object_page(
         read_at: state.session.clock.now().seconds(),
         ..ObjectPage::default()
     };
+    if (name.kind.group.as_str(), name.kind.plural.as_str())
+        == ("certificates.k8s.io", "certificatesigningrequests")
+    {
+        page.object.acts = csr_acts(&user, &entry, &name.name);
+    }
     let found = async {
         refuse_secrets(&name.kind)?;
         let live = match look::enter(&state, &user, &headers, &id).await? {
@@ -97,6 +103,7 @@ fn head(name: &ObjectName, entry: &Entry, key: &str) -> ObjectHead {
         list: format!("{base}/resources/{}", name.kind.path_segment()),
         raw: format!("/api/v1/clusters{key}/objects/{}?as=yaml&download=1", name.path_segment()),
         page: None,
+        acts: Vec::new(),
     }
 }
 

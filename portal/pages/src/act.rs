@@ -1,0 +1,373 @@
+//! `{RES}/act`: the dialog of an action on an object of a cluster, and the action. A drain answers with what it did and
+//! goes on by itself, a few seconds a request, until nothing is left or the person stops it.
+
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::extract::{RawQuery, State};
+use axum::response::Response;
+use http::StatusCode;
+use portal_model::actions::{
+    Action, ActionOrder, ActionReport, Decision, Preview, WorkloadKind, act, preview, reason_limits,
+};
+use portal_model::index::Entry;
+use portal_model::saved::ChangeError;
+use portal_model::state::PortalState;
+use portal_session::context::{Context, Ctx, ResponseKind};
+use portal_session::fault::Fault;
+use portal_session::flash::Flash;
+use portal_session::refusals::sentence;
+use portal_session::return_path::return_path;
+use portal_session::user::CurrentUser;
+use web::{ConfirmChoices, ConfirmField, ConfirmPage, Link, NavItem};
+
+use crate::act_words::{drained, pods_of, words};
+use crate::answer::answer;
+use crate::cluster_path::ClusterPath;
+use crate::confirm::{DialogForm, back_to, done, question, refused, why};
+use crate::frame::frame;
+
+/// How long one request of a drain waits for pods to leave.
+const STEP: Duration = Duration::from_secs(8);
+/// Requests of a drain that the page sends by itself; then the person is asked whether to go on.
+const MOST_ROUNDS: u32 = 60;
+
+/// What the dialog is asked for, and what it posts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ActForm {
+    /// `cordon`, `uncordon`, `drain`, `approve`, `deny`, `delete`, `restart` or `scale`.
+    pub(crate) action: String,
+    /// Of a workload.
+    pub(crate) kind: String,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    /// `force`: without regard to budgets, or to the kubelet.
+    how: String,
+    replicas: String,
+    /// How many replicas the person saw.
+    from: String,
+    why: String,
+    back: String,
+    /// Which request of a drain this is.
+    round: u32,
+    /// Pods that earlier requests of this drain asked to leave.
+    moved: usize,
+}
+
+impl ActForm {
+    fn read(body: &[u8]) -> Self {
+        let mut form = Self::default();
+        for (name, value) in url::form_urlencoded::parse(body) {
+            let field = match name.as_ref() {
+                "do" => &mut form.action,
+                "kind" => &mut form.kind,
+                "namespace" => &mut form.namespace,
+                "name" => &mut form.name,
+                "how" => &mut form.how,
+                "replicas" => &mut form.replicas,
+                "from" => &mut form.from,
+                "why" => &mut form.why,
+                "back" => &mut form.back,
+                "round" => {
+                    form.round = value.parse().unwrap_or_default();
+                    continue;
+                }
+                "moved" => {
+                    form.moved = value.parse().unwrap_or_default();
+                    continue;
+                }
+                _ => continue,
+            };
+            *field = value.into_owned();
+        }
+        form
+    }
+
+    /// The action that is meant; `to`: how many replicas, where that is known.
+    fn action(&self, to: u32) -> Option<Action> {
+        let (node, force) = (self.name.clone(), self.how == "force");
+        let (namespace, name) = (self.namespace.clone(), self.name.clone());
+        let kind = WorkloadKind::named(&self.kind);
+        Some(match self.action.as_str() {
+            "cordon" => Action::Cordon { node },
+            "uncordon" => Action::Uncordon { node },
+            "drain" => Action::Drain { node, force },
+            "approve" => Action::Decide { csr: name, decision: Decision::Approve },
+            "deny" => Action::Decide { csr: name, decision: Decision::Deny },
+            "delete" => Action::DeletePod { namespace, name, force },
+            "restart" => Action::Restart { kind: kind?, namespace, name },
+            "scale" => {
+                let from = self.from.parse().ok();
+                Action::Scale { kind: kind?, namespace, name, from, to }
+            }
+            _ => return None,
+        })
+    }
+
+    /// The page of the object.
+    fn home(&self, entry: &Entry) -> String {
+        let enc = web::text::encode;
+        let (base, namespace, name) = (entry.path(), enc(&self.namespace), enc(&self.name));
+        match self.action.as_str() {
+            "cordon" | "uncordon" | "drain" => format!("{base}/nodes/{name}"),
+            "approve" | "deny" => {
+                format!("{base}/resources/certificates.k8s.io/v1/certificatesigningrequests/{name}")
+            }
+            "delete" => format!("{base}/pods"),
+            _ => format!("{base}/workloads/{}/{namespace}/{name}", enc(&self.kind)),
+        }
+    }
+}
+
+/// Asks whether to do it, and why.
+pub async fn dialog(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    user: CurrentUser,
+    ClusterPath(id): ClusterPath,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Fault> {
+    let entry = state.model.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
+    let form = ActForm::read(query.unwrap_or_default().as_bytes());
+    let action = form.action(0).ok_or_else(Fault::not_found)?;
+    let seen = preview(&state, &user, &id, &action).await;
+    let page = act_page(&state, &context, &entry, &form, &action, seen.as_ref().ok());
+    match seen {
+        Ok(_) => answer(&context, StatusCode::OK, &page),
+        Err(fault) => refused(&context, page, fault),
+    }
+}
+
+/// Does it.
+pub async fn perform(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    user: CurrentUser,
+    ClusterPath(id): ClusterPath,
+    body: Bytes,
+) -> Result<Response, Fault> {
+    let entry = state.model.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
+    let form = ActForm::read(&body);
+    let replicas = form.replicas.trim().parse::<u32>();
+    let action = form.action(replicas.as_ref().copied().unwrap_or_default()).ok_or_else(Fault::not_found)?;
+    let (scales, drains) = (form.action == "scale", form.action == "drain");
+    if scales && replicas.is_err() {
+        let mut page = act_page(&state, &context, &entry, &form, &action, None);
+        at_field(&mut page, "replicas", "A whole number, 0 to 1000.");
+        return answer(&context, StatusCode::UNPROCESSABLE_ENTITY, &page);
+    }
+    let order = ActionOrder { action: action.clone(), reason: form.why.clone(), dry_run: false, wait: STEP };
+    match act(&state, &user, &id, order).await {
+        Ok(report) if drains => {
+            let page = progress(&state, &context, &entry, &form, &report);
+            answer(&context, StatusCode::OK, &page)
+        }
+        Ok(_) => {
+            let back = DialogForm { back: form.back.clone(), ..DialogForm::default() };
+            Ok(done(&back, &form.home(&entry), Flash::ActionDone))
+        }
+        Err(error) => {
+            let mut page = act_page(&state, &context, &entry, &form, &action, None);
+            page.back.href = return_path(Some(&form.back));
+            match error {
+                ChangeError::Reason(bad) if context.wants != ResponseKind::Json => {
+                    at_field(&mut page, "why", &sentence(&bad));
+                    answer(&context, StatusCode::UNPROCESSABLE_ENTITY, &page)
+                }
+                error => refused(&context, page, error.into()),
+            }
+        }
+    }
+}
+
+/// Puts a sentence at its field.
+fn at_field(page: &mut ConfirmPage, name: &str, message: &str) {
+    for field in page.fields.iter_mut().filter(|field| field.name == name) {
+        field.error = Some(message.to_owned());
+    }
+}
+
+/// What is sent along, whatever the action.
+fn hidden(form: &ActForm) -> Vec<(String, String)> {
+    let all = [
+        ("do", &form.action),
+        ("kind", &form.kind),
+        ("namespace", &form.namespace),
+        ("name", &form.name),
+        ("from", &form.from),
+    ];
+    let given = all.into_iter().filter(|(_, value)| !value.is_empty());
+    given.map(|(name, value)| (name.to_owned(), value.clone())).collect()
+}
+
+/// The dialog of an action, with what is known of its object and what was filled in.
+fn act_page(
+    state: &PortalState,
+    context: &Context,
+    entry: &Entry,
+    form: &ActForm,
+    action: &Action,
+    seen: Option<&Preview>,
+) -> ConfirmPage {
+    let mut form = form.clone();
+    if let Some(Preview::Replicas(now)) = seen {
+        form.from = now.to_string();
+    }
+    let said = words(&form, entry.id.name());
+    let (_, namespace, name) = action.object();
+    let mut facts = vec![("Cluster".to_owned(), entry.id.name().to_owned())];
+    if !namespace.is_empty() {
+        facts.push(("Namespace".to_owned(), namespace.to_owned()));
+    }
+    facts.push((said.label.to_owned(), name.to_owned()));
+    let mut text: Vec<String> = said.text.iter().map(|line| (*line).to_owned()).collect();
+    match seen {
+        None | Some(Preview::Nothing) => {}
+        Some(Preview::Csr(csr)) => facts.extend([
+            ("State".to_owned(), csr.state.clone()),
+            ("Signer".to_owned(), csr.signer.clone()),
+            ("Requested by".to_owned(), csr.requestor.clone()),
+            ("Usages".to_owned(), csr.usages.clone()),
+        ]),
+        Some(Preview::Pod(pod)) => {
+            facts.extend([("Phase".to_owned(), pod.phase.clone()), ("Node".to_owned(), pod.node.clone())]);
+            facts.push(("Controller".to_owned(), pod.controller.clone()));
+            if pod.controller.is_empty() {
+                text.push("The pod has no controller: nothing makes it anew.".to_owned());
+            }
+        }
+        Some(Preview::Replicas(now)) => facts.push(("Replicas now".to_owned(), now.to_string())),
+        Some(Preview::Drain(report)) => text.extend(drained(report)),
+    }
+    let hint = format!(
+        "At least {} characters. Goes into the audit; the customer may read it.",
+        reason_limits(state).least
+    );
+    let replicas = (form.action == "scale").then(|| ConfirmField {
+        name: "replicas",
+        label: "Replicas".to_owned(),
+        hint: "0 to 1000. Refused when the number has changed meanwhile.".to_owned(),
+        value: if form.replicas.is_empty() { form.from.clone() } else { form.replicas.clone() },
+        required: true,
+        exact: true,
+        ..ConfirmField::default()
+    });
+    ConfirmPage {
+        name: "act",
+        icon: said.icon,
+        title: format!("{} {name}?", said.verb),
+        text,
+        facts,
+        command: said.command,
+        action: format!("{}/act", entry.path()),
+        hidden: hidden(&form),
+        choices: choices(&form),
+        fields: replicas.into_iter().chain([why(&form.why, true, &hint)]).collect(),
+        kind: if said.harms { "danger" } else { "power" },
+        submit: said.verb.to_owned(),
+        running: said.running.to_owned(),
+        ..question(
+            frame(state, context),
+            NavItem::Clusters,
+            Link::new(said.place, back_to(context, &form.home(entry))),
+        )
+    }
+}
+
+/// How it is done, where there are two ways.
+fn choices(form: &ActForm) -> Option<ConfirmChoices> {
+    let ways = match form.action.as_str() {
+        "drain" => [("evict", "Evict, budgets are honoured"), ("force", "Delete, budgets are not honoured")],
+        "delete" => [("grace", "With its time to end"), ("force", "At once, without its kubelet")],
+        _ => return None,
+    };
+    let chosen = if form.how == "force" { "force" } else { ways[0].0 };
+    Some(ConfirmChoices {
+        legend: "How".to_owned(),
+        name: "how",
+        values: ways.map(|(value, words)| (value.to_owned(), words.to_owned())).into(),
+        chosen: chosen.to_owned(),
+        error: None,
+    })
+}
+
+/// The dialog of a drain that has begun.
+fn progress(
+    state: &PortalState,
+    context: &Context,
+    entry: &Entry,
+    form: &ActForm,
+    report: &ActionReport,
+) -> ConfirmPage {
+    let drain = report.drain.clone().unwrap_or_default();
+    let (moved, round) = (form.moved + drain.moved.len(), form.round + 1);
+    let mut page = ConfirmPage {
+        name: "drain-progress",
+        icon: if drain.done { "ok" } else { "busy" },
+        title: format!("{} {}", if drain.done { "Drained" } else { "Draining" }, form.name),
+        facts: vec![
+            ("Cluster".to_owned(), entry.id.name().to_owned()),
+            ("Node".to_owned(), "cordoned".to_owned()),
+            ("Asked to leave".to_owned(), pods_of(moved)),
+            ("Still on the node".to_owned(), pods_of(drain.left.len())),
+        ],
+        text: drained(&drain),
+        action: format!("{}/act", entry.path()),
+        hidden: hidden(form),
+        kind: "primary",
+        ..question(
+            frame(state, context),
+            NavItem::Clusters,
+            Link::new(
+                "Node",
+                if form.back.is_empty() { form.home(entry) } else { return_path(Some(&form.back)) },
+            ),
+        )
+    };
+    let keep = [
+        ("how", form.how.clone()),
+        ("why", form.why.clone()),
+        ("round", round.to_string()),
+        ("moved", moved.to_string()),
+    ];
+    page.hidden.extend(keep.map(|(name, value)| (name.to_owned(), value)));
+    if drain.done {
+        page.leave = "Close";
+        page.text = vec!["No pod is left that a drain moves. The node stays cordoned.".to_owned()];
+    } else {
+        page.repeats = round < MOST_ROUNDS;
+        page.leave = "Stop";
+        page.submit = "Go on".to_owned();
+        page.running = "Draining…".to_owned();
+        if !page.repeats {
+            page.text.push("The page has stopped asking. Go on, or look at what blocks the pods.".to_owned());
+        }
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_names_an_action() {
+        let of = |text: &str| ActForm::read(text.as_bytes()).action(3);
+        let drain = of("do=drain&name=worker-1&how=force");
+        assert_eq!(drain, Some(Action::Drain { node: "worker-1".to_owned(), force: true }));
+        let scale = of("do=scale&kind=deployment&namespace=n&name=w&from=2&replicas=3");
+        assert!(matches!(scale, Some(Action::Scale { from: Some(2), to: 3, .. })), "{scale:?}");
+        assert_eq!(of("do=restart&kind=job&namespace=n&name=w"), None);
+        assert_eq!(of("do=format&name=disk"), None);
+    }
+
+    #[test]
+    fn a_form_goes_back_to_its_object_with_all_that_it_needs() {
+        let form = ActForm::read(b"do=scale&kind=deployment&namespace=n&name=w&from=2&why=x&how=y");
+        let sent: Vec<_> = hidden(&form).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(sent, ["do", "kind", "namespace", "name", "from"]);
+        assert_eq!(choices(&form).map(|all| all.values.len()), None);
+        let drain = ActForm { action: "drain".to_owned(), ..ActForm::default() };
+        assert_eq!(choices(&drain).map(|all| all.chosen).as_deref(), Some("evict"));
+    }
+}
