@@ -9,7 +9,7 @@ use rp_base::{Backoff, SharedClock, SharedRandom, Timestamp};
 use rp_config::Notify;
 use rp_database::{StoreError, Versioned};
 use rp_documents::{Collection, Notification, NotificationState};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -57,12 +57,10 @@ impl Post {
             let mut changed = self.parts.outbox.store().subscribe(Collection::Notifications);
             loop {
                 changed.mark_unchanged();
-                let wait = self.round().await?;
-                let until = Instant::now() + wait.unwrap_or(POLL).min(POLL);
-                // While the receiver is away, new notifications wait, too.
-                match wait {
-                    Some(_) => tokio::time::sleep_until(until).await,
-                    None => drop(timeout_at(until, changed.changed()).await),
+                match self.round().await? {
+                    // While the receiver is away, new notifications wait, too.
+                    Some(wait) => sleep(wait).await,
+                    None => drop(timeout(POLL, changed.changed()).await),
                 }
             }
         });
