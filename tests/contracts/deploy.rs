@@ -2,6 +2,7 @@
 
 mod chart;
 mod compose;
+mod images;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
