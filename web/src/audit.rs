@@ -29,6 +29,9 @@ pub struct AuditPage {
     pub failure: Option<Failure>,
 }
 
+/// What of the audit is shown: value in the URL, words.
+const SHOWN: [(&str, &str); 3] = [("", "All"), ("changes", "Changes"), ("refused", "Refused")];
+
 /// The query of the audit, as in the URL.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
@@ -45,10 +48,18 @@ pub struct AuditQuery {
     pub from: String,
     /// To, exclusive, in the same form.
     pub to: String,
+    /// `changes` or `refused`; empty: everything.
+    pub show: String,
     /// Free text.
     pub q: String,
     /// Cursor: entries older than it.
     pub before: String,
+}
+
+impl AuditPage {
+    fn shown(&self) -> [(&'static str, &'static str, String, bool); 3] {
+        SHOWN.map(|(show, words)| (show, words, self.query.showing(show), self.query.show == show))
+    }
 }
 
 impl AuditQuery {
@@ -62,6 +73,7 @@ impl AuditQuery {
         url.add("grant", &self.grant);
         url.add("from", &self.from);
         url.add("to", &self.to);
+        url.add("show", &self.show);
         url.add("q", &self.q);
         url.add("before", &self.before);
         url.done()
@@ -73,10 +85,17 @@ impl AuditQuery {
         Self { before: cursor.to_owned(), ..self.clone() }.href()
     }
 
+    /// The newest page of the same, with all entries or some of them alone.
+    #[must_use]
+    pub fn showing(&self, show: &str) -> String {
+        Self { show: show.to_owned(), before: String::new(), ..self.clone() }.href()
+    }
+
     /// Whether anything narrows it.
     #[must_use]
     pub fn narrows(&self) -> bool {
-        let all = [&self.person, &self.cluster, &self.verb, &self.grant, &self.from, &self.to, &self.q];
+        let all =
+            [&self.person, &self.cluster, &self.verb, &self.grant, &self.from, &self.to, &self.show, &self.q];
         all.iter().any(|v| !v.is_empty())
     }
 }

@@ -9,6 +9,7 @@ use axum::extract::State;
 use axum::response::Response;
 use futures_util::stream::{self, StreamExt as _};
 use http::{HeaderValue, header};
+use portal_model::audit_kinds;
 use portal_model::live_limits::{LimitReached, LiveLimits};
 use portal_model::named_cluster::cluster;
 use portal_model::state::PortalState;
@@ -41,6 +42,9 @@ pub struct AuditQuery {
     text: Option<String>,
     /// Id of a grant.
     grant: Option<String>,
+    /// Only entries that changed something, ran something or read a secret, or only those of what was refused.
+    #[schemars(extend("enum" = ["changes", "refused"]))]
+    show: Option<String>,
     /// RFC 3339, or a day; UTC without a zone.
     from: Option<String>,
     /// Exclusive; a day is taken whole.
@@ -67,12 +71,19 @@ fn asked(state: &PortalState, query: AuditQuery) -> Result<rp_audit::Query, Faul
     };
     let grant = some(query.grant).map(|text| Id::parse(&text)).transpose();
     let range = range(query.from.as_deref(), query.to.as_deref())?;
+    let filter = match some(query.show) {
+        None => None,
+        Some(show) => {
+            Some(audit_kinds::filter(&show).ok_or_else(|| Fault::bad_input("show is changes or refused"))?)
+        }
+    };
     Ok(rp_audit::Query {
         person: some(query.person),
         target,
         verb: some(query.verb),
         text: some(query.text),
         grant: grant.map_err(|error| Fault::bad_input(error.to_string()))?,
+        filter,
         from: range.from,
         to: range.to,
         limit: query.limit.unwrap_or(100).clamp(1, MOST),
@@ -176,6 +187,7 @@ pub async fn export(
         && query.verb.is_none()
         && query.text.is_none()
         && query.grant.is_none()
+        && query.filter.is_none()
         && query.from.is_none()
         && query.to.is_none();
     let audit = &state.session.audit;

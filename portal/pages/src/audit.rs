@@ -3,6 +3,7 @@
 use axum::extract::{Query, State};
 use axum::response::Response;
 use http::StatusCode;
+use portal_model::audit_kinds;
 use portal_model::named_cluster::cluster;
 use portal_model::state::PortalState;
 use portal_model::time_range::Range;
@@ -73,6 +74,10 @@ fn asked(state: &PortalState, query: &AuditQuery) -> Result<rp_audit::Query, &'s
         text = some(&query.cluster);
     }
     let range = Range::read(&query.from, &query.to)?;
+    let filter = match query.show.as_str() {
+        "" => None,
+        show => Some(audit_kinds::filter(show).ok_or("Show all entries, changes or refused ones.")?),
+    };
     let grant = match some(&query.grant) {
         Some(text) => {
             Some(Id::parse(&text).map_err(|_| "The ID of a grant has letters, digits and dashes only.")?)
@@ -85,6 +90,7 @@ fn asked(state: &PortalState, query: &AuditQuery) -> Result<rp_audit::Query, &'s
         verb: some(&query.verb),
         text,
         grant,
+        filter,
         from: range.from,
         to: range.to,
         limit: PAGE,

@@ -114,8 +114,9 @@ impl CursorKey {
 
 /// Of what was asked for; how much at once does not matter.
 fn fingerprint(query: &Query) -> String {
-    let Query { person, target, verb, text, grant, from, to, limit: _, continuation: _ } = query;
-    let all = format!("{person:?}{target:?}{verb:?}{text:?}{grant:?}{from:?}{to:?}");
+    let Query { person, target, verb, text, grant, filter, from, to, limit: _, continuation: _ } = query;
+    let filter = filter.map_or("", |filter| filter.name);
+    let all = format!("{person:?}{target:?}{verb:?}{text:?}{grant:?}{filter}{from:?}{to:?}");
     sha256(all.as_bytes()).to_string().chars().take(16).collect()
 }
 

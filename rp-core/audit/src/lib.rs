@@ -49,7 +49,7 @@ pub use options::AuditOptions;
 pub use proof::{Proof, ProofCheckpoint, ProofHead, SinkState};
 pub use report::{ActionReport, ElevationReport, EndReport, GrantReport, PersonReport, Report, ReportQuery};
 pub use retention::{RETENTION, RetentionSummary};
-pub use search::{OldestFirst, Query, SearchLinesPage, SearchPage};
+pub use search::{EntryFilter, OldestFirst, Query, SearchLinesPage, SearchPage};
 pub use tombstone::SignedTombstone;
 pub use verify::{Finding, FindingKind, LineVerifier, Verdict};
 

@@ -41,6 +41,15 @@ const CLOCKS_APART: Duration = Duration::from_secs(3600);
 /// Most entries of an answer.
 const MOST_ENTRIES: usize = 500;
 
+/// Which entries are wanted, by what cannot be looked up in the index.
+#[derive(Debug, Clone, Copy)]
+pub struct EntryFilter {
+    /// Its name; a continuation is good for the filter of one name.
+    pub name: &'static str,
+    /// Whether an entry is wanted.
+    pub takes: fn(&Entry) -> bool,
+}
+
 /// What to look for; everything given must match.
 #[derive(Debug, Clone, Default)]
 pub struct Query {
@@ -52,6 +61,8 @@ pub struct Query {
     /// index; shorter ones are looked for in every entry.
     pub text: Option<String>,
     pub grant: Option<Id>,
+    /// Looked for in every entry.
+    pub filter: Option<EntryFilter>,
     pub from: Option<Timestamp>,
     /// Exclusive.
     pub to: Option<Timestamp>,
@@ -299,6 +310,7 @@ impl<'a> Matcher<'a> {
             && query.target.as_ref().is_none_or(|target| entry.target.as_ref() == Some(target))
             && query.verb.as_ref().is_none_or(|verb| entry.verb == *verb)
             && query.grant.as_ref().is_none_or(|grant| entry.grant.as_ref() == Some(grant))
+            && query.filter.is_none_or(|filter| (filter.takes)(entry))
             && query.from.is_none_or(|from| entry.at >= from)
             && query.to.is_none_or(|to| entry.at < to)
     }

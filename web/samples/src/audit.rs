@@ -170,6 +170,7 @@ impl Sample for AuditPage {
                     frame: hostile(NavItem::Audit),
                     entries: vec![strange()],
                     query: AuditQuery {
+                        show: HOSTILE.into(),
                         person: HOSTILE.into(),
                         cluster: HOSTILE.into(),
                         verb: HOSTILE.into(),
