@@ -56,6 +56,7 @@ async fn everything_goes_by_keyboard() -> Result<()> {
     ensure!(seen["kubeconfig"].as_str().is_some_and(|file| file.contains(&name)), "{seen}");
     ensure!(seen["palette"] == json!([]) && seen["active"] == true, "{seen}");
     ensure!(seen["names"] == true && seen["paused"] == "true", "{seen}");
+    ensure!(seen["inView"] == true, "the actions of chosen rows are out of view: {seen}");
     Ok(())
 }
 

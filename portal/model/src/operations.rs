@@ -1,13 +1,16 @@
 //! Logs of operations, as pages need them: what each cluster is doing now, and whole logs of clusters that somebody
 //! looks at. Follows the change feed; the writer is the backend.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
-use rp_base::chain;
+use rp_base::text::clean;
+use rp_base::{Timestamp, chain};
 use rp_database::{SharedStore, StoreError, Typed, TypedChange};
 use rp_documents::{Collection, OperationLog};
 use serde_json::Value;
@@ -31,6 +34,40 @@ pub struct CurrentOperation {
     pub sentence: String,
 }
 
+/// An operation that failed is listed for so long.
+pub const FAILED_LATELY: Duration = Duration::from_hours(7 * 24);
+/// Failed operations that are kept, the newest.
+const MOST_FAILED: usize = 1_000;
+/// Characters of an error that are kept.
+const MOST_ERROR: usize = 500;
+
+/// An operation in the list of all clusters.
+#[derive(Debug, Clone)]
+pub struct FleetOperation {
+    pub id: String,
+    /// The cluster's lower-cased resource id.
+    pub key: String,
+    /// `Creating`, `Updating`, `AdminUpdating`, `Deleting`.
+    pub kind: String,
+    /// "Bootstrap, step 14 of 49: …".
+    pub progress: String,
+    /// Why it failed; empty while it runs.
+    pub error: String,
+    pub started: Timestamp,
+    pub ended: Option<Timestamp>,
+    /// Who requested it.
+    pub by: String,
+}
+
+/// Operations of all clusters.
+#[derive(Debug, Default)]
+pub struct FleetOperations {
+    /// Those that failed within [`FAILED_LATELY`], the newest first.
+    pub failed: Vec<Arc<FleetOperation>>,
+    /// The longest running first.
+    pub running: Vec<Arc<FleetOperation>>,
+}
+
 /// The logs of clusters.
 #[derive(Debug)]
 pub struct Operations {
@@ -41,6 +78,8 @@ pub struct Operations {
     generation: AtomicU64,
     /// Of which cluster an operation is that runs, by the operation's id.
     running: Mutex<HashMap<String, String>>,
+    /// Those that run or failed, by id.
+    fleet: Mutex<HashMap<String, Arc<FleetOperation>>>,
     looked: Mutex<HashMap<String, Weak<Slot>>>,
 }
 
@@ -83,6 +122,7 @@ impl Operations {
             doing: ArcSwap::default(),
             generation: AtomicU64::new(0),
             running: Mutex::new(HashMap::new()),
+            fleet: Mutex::default(),
             looked: Mutex::new(HashMap::new()),
         });
         follow(&operations, store);
@@ -92,6 +132,37 @@ impl Operations {
     /// What the cluster of that lower-cased resource id is doing.
     pub fn current(&self, key: &str) -> Option<Arc<CurrentOperation>> {
         self.doing.load().get(key).cloned()
+    }
+
+    /// Operations of all clusters of which `fits` holds.
+    pub fn fleet(&self, now: Timestamp, fits: impl Fn(&FleetOperation) -> bool) -> FleetOperations {
+        let mut found = FleetOperations::default();
+        for one in self.fleet.lock().values().filter(|one| fits(one)) {
+            match one.ended {
+                None => found.running.push(Arc::clone(one)),
+                Some(ended) if ended + FAILED_LATELY > now => found.failed.push(Arc::clone(one)),
+                Some(_) => {}
+            }
+        }
+        found.running.sort_by_key(|one| (one.started, one.id.clone()));
+        found.failed.sort_by_key(|one| (Reverse(one.ended), one.id.clone()));
+        found
+    }
+
+    /// Keeps what runs, and the newest of what failed.
+    fn keep(&self, id: &str, log: Option<&OperationLog>) {
+        let mut fleet = self.fleet.lock();
+        let Some(one) = log.and_then(fleet_operation) else {
+            fleet.remove(id);
+            return;
+        };
+        fleet.insert(id.to_owned(), Arc::new(one));
+        let failed = || fleet.values().filter_map(|one| Some((one.ended?, one.id.clone())));
+        if failed().count() > MOST_FAILED
+            && let Some((_, oldest)) = failed().min()
+        {
+            fleet.remove(&oldest);
+        }
     }
 
     /// Counts changes of [`Operations::current`].
@@ -172,6 +243,7 @@ impl Operations {
         let (mut running, mut touched) = (self.running.lock(), Vec::new());
         for change in changes {
             let log = change.document.map(|document| document.value);
+            self.keep(&change.id, log.as_ref());
             let key = log.as_ref().map(|log| log.key.clone()).or_else(|| running.get(&change.id).cloned());
             let Some(key) = key else { continue };
             match log.filter(|log| log.ended.is_none()) {
@@ -212,6 +284,21 @@ impl Follower for Operations {
         }
         Ok((changes.cursor, changes.more))
     }
+}
+
+/// As the list of all clusters has it; `None`: it succeeded.
+fn fleet_operation(log: &OperationLog) -> Option<FleetOperation> {
+    let seen = run(log);
+    (log.ended.is_none() || seen.failed()).then(|| FleetOperation {
+        id: log.id.clone(),
+        key: log.key.clone(),
+        kind: log.kind.clone(),
+        progress: seen.sentence(),
+        error: if log.ended.is_some() { clean(&log.error, MOST_ERROR) } else { String::new() },
+        started: log.started,
+        ended: log.ended,
+        by: clean(&log.asked_by, 200),
+    })
 }
 
 /// The log as pages show it.

@@ -127,7 +127,7 @@ fn groups(state: &PortalState, user: &CurrentUser, q: &str, from: &str) -> Vec<J
     let mut groups = Vec::new();
     let found = clusters(state, &snapshot, q, &words);
     push(&mut groups, "Clusters", found.iter().take(CLUSTERS).map(|entry| cluster(entry)).collect());
-    // A node's name from an alert: its page, where no cluster is called so.
+    // A node's name from an alert: its page, where no cluster has that name.
     if found.is_empty()
         && let Some(path) = open(q, &snapshot)
     {
@@ -204,6 +204,8 @@ fn tabs(
 fn pages(user: &CurrentUser, words: &[String]) -> Vec<JumpItem> {
     let all = [
         ("Clusters", "/", "clusters", true),
+        ("Alerts", "/alerts", "bell", true),
+        ("Operations", "/operations", "pulse", true),
         ("Fleet query", "/fleet", "chart", true),
         ("Maintenance", "/maintenance", "wrench", true),
         ("Access", "/access", "key", true),

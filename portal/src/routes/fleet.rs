@@ -15,6 +15,8 @@ pub(super) static ROWS: &[Route] = &[
     get(res!("/explore"), VIEWER, Read("cluster.view"), handler!(pages::explore::page)),
     get(res!("/alerts"), VIEWER, Read("cluster.view"), handler!(pages::alerts::page)),
     get("/fleet", VIEWER, Read("cluster.view"), handler!(pages::fleet::page)),
+    get("/alerts", VIEWER, Read("clusters.list"), handler!(pages::fleet_lists::alerts)),
+    get("/operations", VIEWER, Read("clusters.list"), handler!(pages::fleet_lists::operations)),
     get("/maintenance", VIEWER, Read("clusters.list"), handler!(pages::maintenance::page)),
     get(res!("/statistics"), VIEWER, Read("cluster.view"), handler!(pages::statistics::page)),
     get(res!("/apistatistics"), VIEWER, AuditClass::None, handler!(pages::statistics::tab)),

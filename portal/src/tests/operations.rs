@@ -135,3 +135,34 @@ async fn scripts_get_the_newest_first_and_one_whole() {
     let gone = base.replace("harbor-01", "nowhere");
     assert_eq!(kit.page(Role::Viewer, &gone).await.status, StatusCode::NOT_FOUND);
 }
+
+#[tokio::test]
+async fn the_page_of_all_clusters_has_what_failed_lately_and_what_runs() {
+    let kit = Kit::new().await;
+    assert!(kit.page(Role::Viewer, "/operations").await.body.contains("No operation is in progress."));
+    let now = Timestamp::from_seconds(kit.now());
+    let lately = OperationLog { ended: Some(now), ..failed(log("lately")) };
+    let old = OperationLog { error: "long ago".to_owned(), ..failed(log("old")) };
+    let good = OperationLog { ended: Some(now), result: "Succeeded".to_owned(), ..log("good") };
+    for log in [log(ID), lately, old, good] {
+        write(&kit, log).await;
+    }
+    until("the page lists them", async || {
+        let page = kit.page(Role::Viewer, "/operations").await.body;
+        page.contains("<b>1</b> failed lately") && page.contains("<b>1</b> running")
+    })
+    .await;
+    let page = kit.page(Role::Viewer, "/operations").await.body;
+    assert!(page.contains("timed out") && page.contains("/operations/lately\""), "{page}");
+    assert!(!page.contains("long ago"), "of the last 7 days alone: {page}");
+    let filtered = kit.page(Role::Viewer, "/operations?q=TIMED+harbor").await.body;
+    assert!(filtered.contains("<b>0</b> running") && filtered.contains("timed out"), "{filtered}");
+    let nothing = kit.page(Role::Viewer, "/operations?q=nowhere").await.body;
+    assert!(nothing.contains("No operations match"), "{nothing}");
+    let done = OperationLog { ended: Some(now), result: "Succeeded".to_owned(), ..log(ID) };
+    write(&kit, done).await;
+    until("it runs no more", async || {
+        kit.page(Role::Viewer, "/operations").await.body.contains("<b>0</b> running")
+    })
+    .await;
+}

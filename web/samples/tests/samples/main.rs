@@ -49,6 +49,8 @@ fn render() -> Vec<Rendered> {
     render_samples::<StatisticsPage>("statistics", &mut all);
     render_samples::<AlertsPage>("alerts", &mut all);
     render_samples::<FleetPage>("fleet", &mut all);
+    render_samples::<web::FleetAlertsPage>("fleet-alerts", &mut all);
+    render_samples::<web::FleetOperationsPage>("fleet-operations", &mut all);
     render_samples::<web::MaintenancePage>("maintenance", &mut all);
     render_samples::<AccessDialog>("access-dialog", &mut all);
     render_samples::<web::HostKeysPage>("host-keys", &mut all);
