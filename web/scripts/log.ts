@@ -1,7 +1,9 @@
-// The log of a container, followed: a bounded number of lines in the page, however much the container writes.
+// The log of a container, followed: a bounded number of lines in the page, however much the container writes. The log
+// scrolls with the page.
 // Reading waits for drawing, and for anyone who scrolled up; what waits, waits in the cluster.
 
 import { colours } from "./log/colours";
+import { among, level } from "./log/level";
 
 /** Lines in the page. */
 const MOST = 10_000;
@@ -15,10 +17,13 @@ class Log {
   private readonly find: HTMLInputElement | null;
   private readonly only: HTMLInputElement | null;
   private readonly end: HTMLButtonElement | null;
+  private readonly least: HTMLSelectElement | null;
   private reading: AbortController | undefined;
   private rest = "";
   private seen = 0;
   private wake: (() => void) | undefined;
+  /** Level of the last line: a line without one belongs to it. */
+  private level = "";
 
   constructor(private readonly root: HTMLElement, text: HTMLElement, form: HTMLFormElement) {
     this.text = text;
@@ -27,6 +32,7 @@ class Log {
     this.find = form.querySelector("[data-log-find]");
     this.only = form.querySelector("[data-log-only]");
     this.end = root.querySelector("[data-log-end]");
+    this.least = form.querySelector("[data-log-level]");
     this.seen = text.childElementCount;
     this.listen();
     this.mark();
@@ -43,6 +49,8 @@ class Log {
       const at = e.target as HTMLInputElement;
       if (at.dataset.logWrap !== undefined) this.text.toggleAttribute("data-wrap", at.checked);
       else if (at.dataset.logOnly !== undefined || at === this.find) this.mark();
+      // All lines are there only while the log is followed.
+      else if (at.dataset.logLevel !== undefined && this.reading) this.mark();
       else if (at.dataset.logFollow !== undefined) this.turn(at.checked);
       else this.form.requestSubmit();
     });
@@ -55,7 +63,7 @@ class Log {
     this.form.querySelector("[data-log-next]")?.addEventListener("click", () => this.go(1));
     this.form.querySelector("[data-log-before]")?.addEventListener("click", () => this.go(-1));
     this.end?.addEventListener("click", () => this.toEnd());
-    this.text.addEventListener("scroll", () => this.scrolled(), { passive: true });
+    document.addEventListener("scroll", () => this.scrolled(), { passive: true });
   }
 
   private turn(on: boolean): void {
@@ -77,7 +85,7 @@ class Log {
     this.reading?.abort();
     const control = (this.reading = new AbortController());
     const query = new URLSearchParams();
-    for (const [name, value] of new FormData(this.form)) if (name !== "q" && value !== "") query.set(name, String(value));
+    for (const [name, value] of new FormData(this.form)) if (name !== "q" && name !== "level" && value !== "") query.set(name, String(value));
     query.set("follow", "1");
     this.say("Following…");
     try {
@@ -89,6 +97,7 @@ class Log {
       this.text.replaceChildren();
       this.rest = "";
       this.seen = 0;
+      this.level = "";
       const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
       for (;;) {
         const { done, value } = await reader.read();
@@ -131,6 +140,8 @@ class Log {
     for (const line of kept) {
       const el = document.createElement("span");
       el.className = "line";
+      this.level = level(line) || this.level;
+      if (this.level) el.dataset.level = this.level;
       colours(line.slice(0, LONGEST), el);
       el.append("\n");
       this.paint(el);
@@ -139,7 +150,7 @@ class Log {
     const stuck = this.atEnd();
     this.text.append(part);
     for (let over = this.text.childElementCount - MOST; over > 0; over--) this.text.firstElementChild?.remove();
-    if (stuck) this.text.scrollTop = this.text.scrollHeight;
+    if (stuck) this.toEnd();
     this.say(`Following, ${this.count()}`);
   }
 
@@ -166,7 +177,8 @@ class Log {
   }
 
   private atEnd(): boolean {
-    return this.text.scrollHeight - this.text.scrollTop - this.text.clientHeight < 32;
+    const box = document.scrollingElement ?? document.documentElement;
+    return box.scrollHeight - box.scrollTop - box.clientHeight < 64;
   }
 
   private scrolled(): void {
@@ -176,7 +188,8 @@ class Log {
   }
 
   private toEnd(): void {
-    this.text.scrollTop = this.text.scrollHeight;
+    const box = document.scrollingElement ?? document.documentElement;
+    box.scrollTop = box.scrollHeight;
     this.scrolled();
   }
 
@@ -188,7 +201,8 @@ class Log {
     const wanted = this.wanted();
     const hit = wanted !== "" && (line.textContent ?? "").toLowerCase().includes(wanted);
     line.classList.toggle("hit", hit);
-    line.hidden = wanted !== "" && !hit && (this.only?.checked ?? false);
+    const quiet = !among(line.dataset.level ?? "", this.least?.value ?? "");
+    line.hidden = quiet || (wanted !== "" && !hit && (this.only?.checked ?? false));
   }
 
   private mark(): void {
@@ -198,7 +212,7 @@ class Log {
   }
 
   private go(step: 1 | -1): void {
-    const hits = [...this.text.getElementsByClassName("hit")];
+    const hits = [...this.text.querySelectorAll(".hit:not([hidden])")];
     if (hits.length === 0) return;
     const now = this.text.querySelector(".now");
     const at = now ? hits.indexOf(now) : -1;

@@ -7,6 +7,7 @@ use crate::cluster::Cluster;
 use crate::code::Span;
 use crate::filters;
 use crate::frame::Frame;
+use crate::log_level::LogLevel;
 use crate::parts::Failure;
 use crate::query::Query;
 use crate::resources::on_tab;
@@ -35,11 +36,20 @@ pub struct LogPage {
     /// The log as a stream of text, without a query.
     pub stream: String,
     /// The last lines.
-    pub lines: Vec<Vec<Span>>,
+    pub lines: Vec<LogLine>,
     /// Lines before those were left out.
     pub cut: bool,
     /// In place of the log.
     pub failure: Option<Failure>,
+}
+
+/// A line of a log.
+#[derive(Clone, Debug, Default)]
+pub struct LogLine {
+    /// Its level, or that of the line that it belongs to; none: no line before it names one.
+    pub level: Option<LogLevel>,
+    /// Its text with its colours.
+    pub spans: Vec<Span>,
 }
 
 /// What is asked of a log, as in the URL.
@@ -62,6 +72,9 @@ pub struct LogQuery {
     /// `1`: times in front.
     #[schemars(with = "bool")]
     pub timestamps: String,
+    /// Only lines of this level and worse: `error`, `warn`, `info`; empty: all. For pages.
+    #[schemars(skip)]
+    pub level: String,
     /// Only lines with this text, in any case of letters; for pages.
     #[schemars(skip)]
     pub q: String,
@@ -69,6 +82,10 @@ pub struct LogQuery {
 
 /// Numbers of last lines to choose from.
 pub const TAILS: [&str; 4] = ["100", "500", "2000", "10000"];
+
+/// Levels to choose from: value and words.
+pub(crate) const LEVELS: [(&str, &str); 4] =
+    [("", "Any level"), ("info", "Info and up"), ("warn", "Warning and up"), ("error", "Error")];
 
 /// Ranges to choose from: value and words.
 pub const SINCES: [(&str, &str); 6] =
@@ -85,6 +102,7 @@ impl LogQuery {
         url.add("tail", &self.tail);
         url.add("since", &self.since);
         url.add("timestamps", &self.timestamps);
+        url.add("level", &self.level);
         url.add("q", &self.q);
         url.done()
     }
@@ -98,8 +116,13 @@ impl LogPage {
     /// All of the log as a file.
     #[must_use]
     pub fn download(&self) -> String {
-        let query =
-            LogQuery { follow: String::new(), tail: String::new(), q: String::new(), ..self.query.clone() };
+        let query = LogQuery {
+            follow: String::new(),
+            tail: String::new(),
+            level: String::new(),
+            q: String::new(),
+            ..self.query.clone()
+        };
         let href = query.href(&self.stream);
         format!("{href}{}download=1", if href.contains('?') { '&' } else { '?' })
     }

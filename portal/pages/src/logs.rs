@@ -9,7 +9,7 @@ use portal_model::state::PortalState;
 use portal_session::context::Ctx;
 use portal_session::fault::Fault;
 use portal_session::user::CurrentUser;
-use web::{Link, LogPage, LogQuery, NavItem, Tab, ansi};
+use web::{Link, LogPage, LogQuery, NavItem, Tab};
 
 use crate::answer::answer;
 use crate::cluster_path::ClusterPath;
@@ -70,7 +70,7 @@ pub async fn page(
     };
     match found.await {
         Ok(tail) => {
-            page.lines = tail.lines.iter().map(|line| ansi(line)).collect();
+            page.lines = tail.lines;
             page.cut = tail.cut;
             answer(&context, StatusCode::OK, &page)
         }

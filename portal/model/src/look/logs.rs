@@ -8,7 +8,7 @@ use portal_session::context::Context;
 use portal_session::fault::Fault;
 use rp_access::ActiveGrant;
 use rp_openshift::{ContainerSpec, Pod, Whole};
-use web::LogQuery;
+use web::{LogLevel, LogLine, LogQuery};
 
 use super::text::Cleaner;
 use crate::objects::names::{is_dns, is_segment};
@@ -90,7 +90,7 @@ fn since(text: &str) -> Result<Option<u64>, Fault> {
 /// Last lines of a log for a page.
 #[derive(Debug, Default)]
 pub struct Tail {
-    pub lines: Vec<String>,
+    pub lines: Vec<LogLine>,
     /// Older lines were left out.
     pub cut: bool,
 }
@@ -134,11 +134,18 @@ pub async fn tail(
         lines.remove(0);
     }
     cut |= !whole || u64::try_from(lines.len()).unwrap_or(u64::MAX) >= wanted;
+    Ok(Tail { lines: matching(&lines, query), cut })
+}
+
+/// The lines with the text and the level that were asked for.
+fn matching(lines: &[String], query: &LogQuery) -> Vec<LogLine> {
     let needle = query.q.trim().to_lowercase();
-    if !needle.is_empty() {
-        lines.retain(|line| line.to_lowercase().contains(&needle));
-    }
-    Ok(Tail { lines, cut })
+    let least = LogLevel::from_name(&query.level);
+    let all = lines.iter().zip(web::levels(lines.iter().map(String::as_str)));
+    all.filter(|(_, level)| least.is_none_or(|least| level.is_some_and(|level| level >= least)))
+        .filter(|(line, _)| needle.is_empty() || line.to_lowercase().contains(&needle))
+        .map(|(line, level)| LogLine { level, spans: web::ansi(line) })
+        .collect()
 }
 
 /// Containers of a pod: name and a word on it, those that run before the others at the end.
@@ -180,6 +187,7 @@ mod tests {
             since: "2h".into(),
             timestamps: "on".into(),
             q: "x".into(),
+            level: "warn".into(),
         };
         assert_eq!(
             log_path(&pod, &query).unwrap(),
@@ -200,6 +208,18 @@ mod tests {
         for (namespace, pod) in [("..", "b"), ("a", "b/exec"), ("a", "b?x"), ("", "b"), ("A", "b")] {
             assert!(pod_path(namespace, pod).is_err());
         }
+    }
+
+    #[test]
+    fn lines_of_a_level_keep_what_belongs_to_them() {
+        let lines =
+            ["starts", "E0312 1 a.go:1] panic", "goroutine 1", "I0312 1 a.go:2] up"].map(str::to_owned);
+        let found = |level: &str, q: &str| {
+            let query = LogQuery { level: level.into(), q: q.into(), ..LogQuery::default() };
+            matching(&lines, &query).len()
+        };
+        assert_eq!((found("", ""), found("info", ""), found("warn", ""), found("error", "")), (4, 3, 2, 2));
+        assert_eq!((found("error", "GOROUTINE"), found("error", "up"), found("odd", "")), (1, 0, 4));
     }
 
     #[test]
