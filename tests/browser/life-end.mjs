@@ -1,5 +1,5 @@
 // Under an elevation: a kubeconfig that only reads unless asked, one that writes, and the end of it all.
-import { input, signIn, story, violations } from "./lib.mjs";
+import { hears, input, signIn, story, violations } from "./lib.mjs";
 
 async function take(page, rights, reason) {
   await page.goto(`${input.url}${input.resource}/kubeconfig`);
@@ -16,11 +16,24 @@ async function take(page, rights, reason) {
 await story(async (page) => {
   const found = [];
   await signIn(page, `${input.resource}/kubeconfig`);
-  const barred = await page.getByTestId("dialog-kubeconfig").getByText("Elevate first").count();
-  await page.goto(`${input.url}/elevate?cluster=${encodeURIComponent(input.cluster)}`);
-  await page.getByTestId("elevate-form").locator("textarea[name=reason]").fill(input.reason);
-  await page.getByTestId("elevate-form").getByTestId("submit").click();
+  const dialog = page.getByTestId("dialog-kubeconfig");
+  const barred = await dialog.getByText("Elevate first").count();
+  // The way to elevate takes along what was typed, and leads back to the dialog.
+  await hears(page);
+  await dialog.locator("textarea[name=reason]").fill(input.reason);
+  await dialog.locator("input[name=ticket]").fill("INC-7");
+  await dialog.getByText("Elevate first").first().click();
+  const form = page.getByTestId("elevate-form");
+  const typed = await form.locator("textarea[name=reason]").inputValue();
+  await form.getByTestId("submit").click();
   await page.getByTestId("elevation").waitFor();
+  await dialog.waitFor();
+  const carried = {
+    typed,
+    reason: await dialog.locator("textarea[name=reason]").inputValue(),
+    ticket: await dialog.locator("input[name=ticket]").inputValue(),
+    rights: await dialog.locator("input[name=rights]:checked").getAttribute("value"),
+  };
 
   const preset = await take(page, null, `${input.reason}, reading`);
   const write = await take(page, "write", `${input.reason}, writing`);
@@ -37,5 +50,5 @@ await story(async (page) => {
   const banners = await page.getByTestId("elevation").count();
   const after = await page.locator("main").innerText();
   found.push(...(await violations(page)));
-  return { barred, preset: preset.preset, read: preset.file, write: write.file, kind, fellBefore, banners, after, violations: found };
+  return { barred, carried, preset: preset.preset, read: preset.file, write: write.file, kind, fellBefore, banners, after, violations: found };
 });

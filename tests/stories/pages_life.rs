@@ -58,6 +58,8 @@ async fn an_approval_reaches_both_screens_without_a_reload() -> Result<()> {
     ensure!(seen["before"] == 0, "a banner before the approval: {seen}");
     ensure!(seen["unasked"] == true && seen["unloaded"] == true, "a page was loaded anew: {seen}");
     ensure!(seen["modal"] == true, "{seen}");
+    let title = seen["title"].as_str().unwrap_or_default();
+    ensure!(title.starts_with("(1) Elevations"), "the title tells what waits: {title}");
     ensure!(seen["forged"] == json!([403, 403, 403]), "without the token: {seen}");
     let told = seen["told"].as_str().unwrap_or_default();
     ensure!(
@@ -83,6 +85,10 @@ async fn rights_fall_when_the_elevation_ends() -> Result<()> {
     let more = json!({ "cluster": name, "resource": resource, "reason": "drain a node by hand" });
     let seen = look("life-end", "admin", more).await?;
     ensure!(seen["barred"].as_u64().is_some_and(|n| n >= 1), "{seen}");
+    let carried = json!({
+        "typed": "drain a node by hand", "reason": "drain a node by hand", "ticket": "INC-7", "rights": "write",
+    });
+    ensure!(seen["carried"] == carried, "the way to elevate is a detour: {seen}");
     ensure!(seen["preset"] == "read", "read-only is the default under an elevation too: {seen}");
     ensure!(seen["kind"].as_str().unwrap_or_default().contains("Write"), "{seen}");
     ensure!(seen["fellBefore"] == 0 && seen["banners"] == 0, "{seen}");

@@ -64,6 +64,15 @@ function save(blob: Blob, name: string): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
+/** A link that leads away from a form takes the reason and ticket along that were typed. */
+export function carry(link: HTMLAnchorElement): void {
+  const url = new URL(link.href);
+  for (const [name, value] of new FormData(link.closest("form") ?? undefined)) {
+    if ((name === "reason" || name === "ticket") && value) url.searchParams.set(name, String(value));
+  }
+  link.href = url.href;
+}
+
 /** What a person can paste into a POSIX shell as one word. */
 function word(name: string): string {
   return /^[\w.,@%+=:/-]+$/.test(name) ? name : `'${name.replaceAll("'", `'\\''`)}'`;

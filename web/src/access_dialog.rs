@@ -122,6 +122,23 @@ pub enum AccessDialogKind {
     Tunnel(TunnelChoices),
 }
 
+impl AccessDialogKind {
+    fn words(&self) -> &'static DialogWords {
+        match self {
+            Self::Kubeconfig(_) => &KUBECONFIG,
+            Self::Ssh(_) => &SSH,
+            Self::Metrics => &METRICS,
+            Self::Tunnel(_) => &TUNNEL,
+        }
+    }
+
+    /// Last part of its address, below the cluster's pages.
+    #[must_use]
+    pub fn segment(&self) -> &'static str {
+        self.words().name
+    }
+}
+
 /// What a dialog gives out. A kubeconfig is a file of its own, so it is not here.
 #[derive(Clone, Debug)]
 pub enum AccessGiven {
@@ -247,12 +264,7 @@ static TUNNEL: DialogWords = DialogWords {
 
 impl AccessDialog {
     pub(crate) fn words(&self) -> &'static DialogWords {
-        match self.kind {
-            AccessDialogKind::Kubeconfig(_) => &KUBECONFIG,
-            AccessDialogKind::Ssh(_) => &SSH,
-            AccessDialogKind::Metrics => &METRICS,
-            AccessDialogKind::Tunnel(_) => &TUNNEL,
-        }
+        self.kind.words()
     }
 
     /// The page that it is left for.

@@ -77,6 +77,9 @@ pub struct ElevateForm {
     pub way: String,
     /// `yes`: has read what break-glass does.
     pub understood: String,
+    /// Path and query of the page to go on to, or empty. Its parameters `reason` and `ticket`, where it names them empty,
+    /// take those of the elevation.
+    pub back: String,
     /// Not to be sent yet: the form turns to this way, with everything that was typed.
     pub turn: String,
 }
@@ -120,6 +123,7 @@ impl ElevateForm {
         url.add("rights", &self.rights);
         url.add("life", &self.life);
         url.add("ticket", &self.ticket);
+        url.add("back", &self.back);
         url.add("reason", &self.reason);
         url.done()
     }

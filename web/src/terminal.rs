@@ -6,7 +6,7 @@ use crate::access_dialog::AccessQuestion;
 use crate::cluster::Cluster;
 use crate::filters;
 use crate::frame::Frame;
-use crate::parts::Failure;
+use crate::parts::{Badge, Failure};
 use crate::query::Query;
 
 /// A terminal.
@@ -23,10 +23,10 @@ pub struct TerminalPage {
     pub ask: Option<AccessQuestion>,
     /// The terminal of another person that is watched.
     pub watching: Option<TerminalOpen>,
-    /// Open in the cluster, to look on at.
+    /// Open in the cluster, to watch.
     pub open: Vec<TerminalOpen>,
-    /// Machines to choose from.
-    pub machines: Vec<String>,
+    /// What there is to choose from.
+    pub choice: TerminalChoice,
     /// Containers of the pod, the first first.
     pub containers: Vec<String>,
     /// The access that opens it.
@@ -47,8 +47,66 @@ pub struct TerminalQuery {
     pub container: String,
     /// The machine, in place of a pod.
     pub machine: String,
-    /// A session to look on at, in place of both.
+    /// A session to watch, in place of both.
     pub watch: String,
+    /// What narrows the pods to choose from.
+    pub q: String,
+}
+
+/// What a terminal may be opened in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TerminalChoice {
+    /// What narrows the pods.
+    pub q: String,
+    /// Pods that match, those with a problem first; not all of them.
+    pub pods: Vec<TerminalPod>,
+    /// How many match; none: the pods are not known yet.
+    pub matched: Option<u64>,
+    /// Machines, masters first.
+    pub machines: Vec<TerminalMachine>,
+}
+
+/// A pod to choose.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TerminalPod {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its node, or empty.
+    pub node: String,
+    /// How it is.
+    pub badge: Badge,
+    /// Its containers, the first first.
+    pub containers: Vec<String>,
+}
+
+/// A machine to choose.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TerminalMachine {
+    /// Its name.
+    pub name: String,
+    /// It is a master.
+    pub control_plane: bool,
+    /// Its node is ready.
+    pub ready: bool,
+    /// Power of its virtual machine; none: not known.
+    pub power: Option<Badge>,
+    /// How it is reached, e.g. `through a master`.
+    pub way: String,
+}
+
+impl TerminalPod {
+    /// Where a container of it is opened.
+    #[must_use]
+    pub fn query(&self, container: &str) -> TerminalQuery {
+        TerminalQuery {
+            namespace: self.namespace.clone(),
+            pod: self.name.clone(),
+            container: container.to_owned(),
+            ..TerminalQuery::default()
+        }
+    }
 }
 
 /// A terminal that is open.
@@ -84,8 +142,8 @@ pub struct TerminalAccess {
 impl TerminalQuery {
     /// The path with this query.
     #[must_use]
-    pub fn href(&self, base: &str) -> String {
-        let mut url = Query::new(base);
+    pub fn href(&self, base: impl AsRef<str>) -> String {
+        let mut url = Query::new(base.as_ref());
         url.add("namespace", &self.namespace);
         url.add("pod", &self.pod);
         url.add("container", &self.container);
@@ -141,6 +199,11 @@ impl TerminalPage {
     /// For people: where it leads.
     pub(crate) fn words(&self) -> String {
         self.watching.as_ref().map_or_else(|| self.query.words(), |open| open.place.clone())
+    }
+
+    /// Path of the terminals of this cluster.
+    fn base(&self) -> String {
+        format!("{}/terminal", self.cluster.path)
     }
 
     /// Containers beside the one that is opened.

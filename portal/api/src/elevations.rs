@@ -134,7 +134,7 @@ pub async fn list(
     let narrowed = query.waiting || query.unreviewed || query.all || query.active;
     let everybody = narrowed && !query.mine;
     if everybody && !user.has(Role::Auditor) && !user.has(Role::Admin) {
-        user.require(Role::Approver)?;
+        user.require(Role::Approver, state.session.access.policy())?;
     }
     let filter = ElevationFilter {
         owner_sub: (!everybody).then(|| user.caller.person.sub.clone()),

@@ -185,7 +185,7 @@ pub async fn list(
     let some = |text: Option<String>| text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
     let owner = some(query.owner);
     if (query.all || owner.as_ref().is_some_and(|owner| !user.is(owner))) && !user.has(Role::Admin) {
-        user.require(Role::Auditor)?;
+        user.require(Role::Auditor, state.session.access.policy())?;
     }
     if query.all && query.mine {
         return Err(Fault::bad_input("mine and all exclude each other"));
@@ -307,7 +307,7 @@ pub async fn revoke_all(
             RevokeScope::Person(user.caller.person.sub.clone())
         }
         (Some(person), None, false) => {
-            user.require(Role::Admin)?;
+            user.require(Role::Admin, state.session.access.policy())?;
             let found = portal_model::grant_search::person(&state, &person).await?;
             RevokeScope::Person(found.ok_or_else(|| portal_model::grant_search::unknown_person(&person))?.sub)
         }
@@ -315,7 +315,7 @@ pub async fn revoke_all(
             ResourceId::parse(&cluster).map_err(|error| Fault::bad_input(error.to_string()))?,
         ),
         (None, None, true) => {
-            user.require(Role::Admin)?;
+            user.require(Role::Admin, state.session.access.policy())?;
             user.require_fresh(&state.session, &context.came_from)?;
             RevokeScope::Everything
         }

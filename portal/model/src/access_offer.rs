@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use portal_session::fault::Fault;
-use portal_session::user::{CurrentUser, missing};
+use portal_session::user::{CurrentUser, missing_with_groups};
+use rp_access::Policy;
 use rp_base::Timestamp;
 use rp_documents::{Elevation, Rights, Role, Side};
 
@@ -65,9 +66,9 @@ pub enum Lack {
 
 impl AccessRefusal {
     /// As a failure of the request.
-    pub fn fault(self) -> Fault {
+    pub fn fault(self, policy: &Policy) -> Fault {
         match self {
-            Self::NoRole => missing(Role::Sre),
+            Self::NoRole => missing_with_groups(Role::Sre, policy),
             Self::NotReachable => Fault::new(
                 StatusCode::CONFLICT,
                 "not_reachable",
@@ -82,7 +83,7 @@ impl AccessRefusal {
     /// In a sentence, for the page of the cluster.
     pub const fn sentence(self) -> &'static str {
         match self {
-            Self::NoRole => "Your groups let you look, not connect: the role sre is needed.",
+            Self::NoRole => "You need the sre role to connect; your groups do not include it.",
             Self::NotReachable => "It has no private endpoint yet, so nothing can reach its API.",
             Self::NoMachines => "This service has no way to its machines.",
         }

@@ -38,7 +38,7 @@ pub async fn page(
 ) -> Result<Response, Fault> {
     let everybody = user.has(Role::Auditor) || user.has(Role::Admin);
     if query.is(web::GrantView::All) && !everybody {
-        user.require(Role::Auditor)?;
+        user.require(Role::Auditor, state.session.access.policy())?;
     }
     let mut frame = frame(&state, &context);
     frame.place = NavItem::Access;

@@ -9,8 +9,9 @@ use portal_model::state::PortalState;
 use portal_session::context::Context;
 use portal_session::fault::Fault;
 use portal_session::refusals::sentence;
+use portal_session::user::how_to_get;
 use rp_access::IssueError;
-use rp_documents::Rights;
+use rp_documents::{Rights, Role};
 use web::{
     AccessDialog, AccessDialogKind, AccessErrors, AccessForm, AccessQuestion, ElevateForm, Frame, Link,
     NavItem,
@@ -27,39 +28,62 @@ pub(crate) fn dialog(
     kind: AccessDialogKind,
 ) -> AccessDialog {
     let frame = Frame { place: NavItem::Clusters, ..frame(state, context) };
+    let back = address(entry, kind.segment(), None);
     AccessDialog {
         cluster: entry.id.name().to_owned(),
         path: entry.path(),
-        question: question(entry, offer),
+        question: question(state, entry, offer, &back),
         kind,
         given: None,
-        failure: offer.refusal.map(|refusal| refusal.fault().failure(&frame)),
+        failure: offer.refusal.map(|refusal| refusal.fault(state.session.access.policy()).failure(&frame)),
         frame,
     }
 }
 
 /// What is asked before an access is given, whatever its kind.
-pub(crate) fn question(entry: &Entry, offer: &AccessOffer) -> AccessQuestion {
-    let barred = offer.barred().map(|(rights, lack)| what_is_missing(entry, rights, lack));
+pub(crate) fn question(
+    state: &PortalState,
+    entry: &Entry,
+    offer: &AccessOffer,
+    back: &str,
+) -> AccessQuestion {
+    let barred = offer.barred().map(|(rights, lack)| what_is_missing(state, entry, rights, lack, back));
     AccessQuestion { barred, lives: offer.lives.clone(), ..AccessQuestion::default() }
 }
 
-/// What a person lacks for rights on a cluster, and the way to it.
-pub(crate) fn what_is_missing(entry: &Entry, rights: Rights, lack: Lack) -> (String, Option<Link>) {
+/// Address of the form of an access, which takes the reason and ticket of an elevation.
+pub(crate) fn address(entry: &Entry, segment: &str, rights: Option<Rights>) -> String {
+    let rights = rights.map(|rights| format!("rights={}&", rights.name())).unwrap_or_default();
+    format!("{}/{segment}?{rights}{}", entry.path(), crate::elevate::CARRIED)
+}
+
+/// What a person lacks for rights on a cluster, and the way to it. `back` is the address to go on to, as in
+/// [`ElevateForm::back`].
+pub(crate) fn what_is_missing(
+    state: &PortalState,
+    entry: &Entry,
+    rights: Rights,
+    lack: Lack,
+    back: &str,
+) -> (String, Option<Link>) {
     match lack {
-        Lack::Role => ("You need the role elevated; your groups do not include it.".to_owned(), None),
+        Lack::Role => {
+            let way = how_to_get(Role::Elevated, state.session.access.policy());
+            (format!("You need the elevated role; your groups do not include it. {way}"), None)
+        }
         Lack::Elevation => {
-            let (why, way) = elevate_first(entry, rights);
+            let (why, way) = elevate_first(entry, rights, back);
             (why, Some(way))
         }
     }
 }
 
 /// That the person has to elevate first, and the form that does it, filled in.
-pub(crate) fn elevate_first(entry: &Entry, rights: Rights) -> (String, Link) {
+pub(crate) fn elevate_first(entry: &Entry, rights: Rights, back: &str) -> (String, Link) {
     let form = ElevateForm {
         cluster: entry.id.to_string(),
         rights: rights.name().to_owned(),
+        back: back.to_owned(),
         ..ElevateForm::default()
     };
     let why = format!("You are not elevated to {} on this cluster.", rights.name());

@@ -11,6 +11,7 @@ use portal_session::fault::Fault;
 use portal_session::flash::Flash;
 use portal_session::refusals;
 use portal_session::refusals::sentence;
+use portal_session::return_path::own_path;
 use portal_session::user::{CurrentUser, missing_with_groups};
 use rp_access::{ElevationError, ElevationRequest};
 use rp_documents::elevation::ElevationMethod;
@@ -18,8 +19,12 @@ use rp_documents::{Elevation, ResourceId, Rights, Role};
 use web::{ElevateChoice, ElevateErrors, ElevateForm, ElevatePage, Link, NavItem};
 
 use crate::answer::{answer, see_other};
+use crate::elevations;
 use crate::frame::frame;
 use crate::rows;
+
+/// The parameters of a page that take the reason and ticket of the elevation that it needs, see [`ElevateForm::back`].
+pub(crate) const CARRIED: &str = "reason=&ticket=";
 
 /// Lengths of life to choose from, up to what the policy allows.
 fn lives(state: &PortalState) -> Vec<u64> {
@@ -120,7 +125,8 @@ fn target(state: &PortalState, form: &ElevateForm, errors: &mut ElevateErrors) -
     if found.is_none() {
         let nearest = crate::clusters::nearest(text, &snapshot);
         let nearest = nearest.map(|link| format!(" Nearest: {}.", link.text)).unwrap_or_default();
-        errors.cluster = Some(format!("No single cluster of this region is called so.{nearest}"));
+        errors.cluster =
+            Some(format!("No cluster of this region has this name or resource ID, or several do.{nearest}"));
     }
     found
 }
@@ -147,7 +153,7 @@ pub async fn post(
         return refused(&state, &context, &user, form, fault);
     }
     match state.session.access.request_elevation(&user.caller, asked).await {
-        Ok(given) => Ok(redirect_after(&given)),
+        Ok(given) => Ok(redirect_after(&given, &form)),
         Err(error) => {
             let mut errors = ElevateErrors::default();
             match &error {
@@ -162,15 +168,46 @@ pub async fn post(
     }
 }
 
-/// Redirects to the cluster when the person is elevated for it, else to the list.
-fn redirect_after(given: &Elevation) -> Response {
+/// The page to go on to, with reason and ticket in those of its parameters that are named empty; `None`: there is none, or
+/// it is not of this portal.
+fn going_on(form: &ElevateForm) -> Option<String> {
+    let own = own_path(&form.back)?;
+    let own = own.split_once('#').map_or(own, |(page, _)| page);
+    let Some((path, query)) = own.split_once('?') else { return Some(own.to_owned()) };
+    let filled = |reason: &str| {
+        let mut url = web::Query::new(path);
+        for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
+            let value = match (name.as_ref(), value.as_ref()) {
+                ("reason", "") => reason.trim(),
+                ("ticket", "") => form.ticket.trim(),
+                (_, value) => value,
+            };
+            url.add(&web::text::encode(&name), value);
+        }
+        url.done()
+    };
+    // A reason that is too long for an address is left out.
+    let whole = filled(&form.reason);
+    Some(if own_path(&whole).is_some() { whole } else { filled("") })
+}
+
+/// Redirects to where the person was going, or to the cluster, when they are elevated; else to the list, which leads there
+/// later.
+fn redirect_after(given: &Elevation, form: &ElevateForm) -> Response {
     let flash = match given.way {
         ElevationMethod::Approval => Flash::ElevationRequested,
         ElevationMethod::SelfService => Flash::Elevated,
         ElevationMethod::BreakGlass => Flash::BrokeGlass,
     };
-    let there = given.target.as_ref().filter(|_| given.way != ElevationMethod::Approval);
-    flash.set_cookie_on(see_other(there.map_or("/elevations", ResourceId::key)))
+    let next = going_on(form);
+    let to = if given.way == ElevationMethod::Approval {
+        let mut list = web::Query::new(elevations::HOME);
+        list.add("back", &next.unwrap_or_default());
+        list.done()
+    } else {
+        next.unwrap_or_else(|| given.target.as_ref().map_or(elevations::HOME, ResourceId::key).to_owned())
+    };
+    flash.set_cookie_on(see_other(&to))
 }
 
 fn form_with_errors(
@@ -200,4 +237,41 @@ fn refused(
         page.errors.form = Some(fault.failure(&page.frame));
     }
     answer(context, fault.status, &page)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn to(back: &str, reason: &str) -> Option<String> {
+        let form = ElevateForm {
+            back: back.to_owned(),
+            reason: reason.to_owned(),
+            ticket: " INC-7 ".to_owned(),
+            ..ElevateForm::default()
+        };
+        going_on(&form)
+    }
+
+    #[test]
+    fn the_page_to_go_on_to_takes_reason_and_ticket_where_it_asks_for_them() {
+        let dialog = to("/a/kubeconfig?rights=write&reason=&ticket=#x", "delete a stuck & bad pod");
+        let filled = "/a/kubeconfig?rights=write&reason=delete%20a%20stuck%20%26%20bad%20pod&ticket=INC-7";
+        assert_eq!(dialog.as_deref(), Some(filled));
+        assert_eq!(to("/a/nodes?sort=age", "why").as_deref(), Some("/a/nodes?sort=age"), "it does not ask");
+        assert_eq!(
+            to("/a/ssh?reason=mine&ticket=", "why").as_deref(),
+            Some("/a/ssh?reason=mine&ticket=INC-7")
+        );
+        assert_eq!(to("/a/nodes", "why").as_deref(), Some("/a/nodes"));
+        let long = to("/a/ssh?reason=&ticket=", &"ä".repeat(900));
+        assert_eq!(long.as_deref(), Some("/a/ssh?ticket=INC-7"), "an address has a limit");
+    }
+
+    #[test]
+    fn only_pages_of_this_portal_are_gone_on_to() {
+        for back in ["", "https://evil.example/", "//evil.example", "/\\evil.example", "/api/logout", "a/b"] {
+            assert_eq!(to(back, "why"), None, "{back}");
+        }
+    }
 }

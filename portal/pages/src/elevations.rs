@@ -8,12 +8,14 @@ use http::StatusCode;
 use portal_model::state::PortalState;
 use portal_session::context::{Ctx, ResponseKind};
 use portal_session::fault::Fault;
+use portal_session::return_path::own_path;
 use portal_session::user::CurrentUser;
 use rp_access::ElevationFilter;
 use rp_base::Timestamp;
 use rp_documents::elevation::{ElevationMethod, ElevationState};
 use rp_documents::{Elevation, Role};
-use web::{ElevationRow, ElevationsPage, Link, NavItem};
+use serde::Deserialize;
+use web::{ElevationRow, ElevationsPage, Link, NavItem, Notice, Tone};
 
 use crate::answer::html;
 use crate::answer::{answer, unchanged};
@@ -86,16 +88,32 @@ fn finished(elevation: &Elevation, state: ElevationState) -> Option<Timestamp> {
     }
 }
 
+/// The query of the page.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct ElevationsQuery {
+    /// The digest of what the page shows.
+    seen: String,
+    /// Path and query of the page that a requested elevation is for; empty: none.
+    back: String,
+}
+
 /// All that concerns this person.
 pub async fn page(
     State(state): State<PortalState>,
     Ctx(context): Ctx,
     user: CurrentUser,
-    Query(query): Query<PollQuery>,
+    Query(query): Query<ElevationsQuery>,
 ) -> Result<Response, Fault> {
     let mut frame = frame(&state, &context);
     frame.place = NavItem::Elevations;
-    let mut page = ElevationsPage { frame, ..ElevationsPage::default() };
+    let notice = own_path(&query.back).map(|back| Notice {
+        tone: Tone::Mute,
+        lead: "Continue where you were when your request is approved.".to_owned(),
+        text: "Reason and ticket are kept.".to_owned(),
+        action: Some(Link::new("Continue", back)),
+    });
+    let mut page = ElevationsPage { frame, notice, ..ElevationsPage::default() };
     match fill(&state, &user, &mut page).await {
         Ok(digest) if context.wants == ResponseKind::Fragment && digest == query.seen => {
             return Ok(unchanged());

@@ -11,7 +11,7 @@ use portal_model::prom;
 use portal_model::state::PortalState;
 use portal_session::context::Ctx;
 use portal_session::fault::Fault;
-use portal_session::user::CurrentUser;
+use portal_session::user::{CurrentUser, how_to_get};
 use rp_documents::Role;
 use rp_prometheus::Table;
 use web::{
@@ -49,7 +49,7 @@ pub async fn page(
         source: text("source").chars().take(60).collect(),
         sources: sources(),
         queries: queries(&asked),
-        may_ask: may_ask(&entry, &user),
+        may_ask: may_ask(&state, &entry, &user),
         cluster: crate::cluster_head::cluster(&entry, &user),
         failure: None,
         frame,
@@ -67,12 +67,14 @@ pub async fn page(
 }
 
 /// Whether the person may query the cluster now, and why not.
-pub fn may_ask(entry: &Entry, user: &CurrentUser) -> AccessDecision {
-    if user.has(Role::Sre) {
-        reachable(entry)
-    } else {
-        AccessDecision::No("Your groups let you look, not query: the role sre is needed.".to_owned())
-    }
+fn may_ask(state: &PortalState, entry: &Entry, user: &CurrentUser) -> AccessDecision {
+    if user.has(Role::Sre) { reachable(entry) } else { role_to_query(state) }
+}
+
+/// That the person needs a role for queries, and who gives it.
+pub(crate) fn role_to_query(state: &PortalState) -> AccessDecision {
+    let way = how_to_get(Role::Sre, state.session.access.policy());
+    AccessDecision::No(format!("You need the sre role to query; your groups do not include it. {way}"))
 }
 
 /// The ones that every cluster may have; the script asks which there are.

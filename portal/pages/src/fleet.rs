@@ -54,7 +54,7 @@ pub async fn page(
     let may_ask = if user.has(Role::Sre) {
         AccessDecision::Yes
     } else {
-        AccessDecision::No("Your groups let you look, not query: the role sre is needed.".to_owned())
+        crate::explore::role_to_query(&state)
     };
     let known = web::AGGREGATES.iter().find(|(value, _)| *value == asked.aggregate);
     let mut page = FleetPage {

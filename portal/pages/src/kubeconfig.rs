@@ -1,12 +1,12 @@
 //! `{RES}/kubeconfig` and `POST {RES}/kubeconfig/new` (`contract/portal.md` §10; `contract/rules.md` §5.1).
 
 use axum::body::Bytes;
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use portal_model::access_kinds::KUBECONFIG;
 use portal_model::access_offer;
-use portal_model::access_offer::{AccessOffer, Lack, Standing};
+use portal_model::access_offer::{AccessOffer, Standing};
 use portal_model::index::Entry;
 use portal_model::state::PortalState;
 use portal_session::context::{Context, Ctx, ResponseKind};
@@ -20,7 +20,7 @@ use serde::Deserialize;
 use web::{AccessDialog, AccessDialogKind, AccessErrors, AccessForm, KubeconfigChoices, RightsChoice};
 
 use crate::access_dialog;
-use crate::access_dialog::elevate_first;
+use crate::access_dialog::what_is_missing;
 use crate::answer::answer;
 use crate::cluster_path::ClusterPath;
 use crate::frame::frame;
@@ -31,15 +31,18 @@ const FIELDS: [&str; 4] = ["rights", "life", "reason", "ticket"];
 /// The reason that is recorded for an empty POST, the contract's wire form.
 const NO_REASON: &str = "not given (contract's empty request)";
 
-/// The dialog, or its page.
+/// The dialog, or its page, with what the address fills in.
 pub async fn dialog(
     State(state): State<PortalState>,
     Ctx(context): Ctx,
     user: CurrentUser,
     ClusterPath(id): ClusterPath,
+    RawQuery(query): RawQuery,
 ) -> Result<Response, Fault> {
+    let form = access_dialog::read_form(query.unwrap_or_default().as_bytes(), &FIELDS)?;
     let entry = state.model.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
-    let page = page(&state, &context, &user, &entry).await?;
+    let mut page = page(&state, &context, &user, &entry).await?;
+    page.question.form = form;
     answer(&context, StatusCode::OK, &page)
 }
 
@@ -51,7 +54,7 @@ async fn page(
 ) -> Result<AccessDialog, Fault> {
     let offer = access_offer::offer(state, user, entry, &KUBECONFIG).await;
     let choices = KubeconfigChoices {
-        rights: rights(entry, &offer),
+        rights: rights(state, entry, &offer),
         held: held(state, user, entry).await?,
         identity: identity(entry).to_owned(),
     };
@@ -73,7 +76,7 @@ async fn held(state: &PortalState, user: &CurrentUser, entry: &Entry) -> Result<
 }
 
 /// Read-only stands first and is chosen; the rest is there while an elevation for this cluster is in force.
-fn rights(entry: &Entry, offer: &AccessOffer) -> Vec<RightsChoice> {
+fn rights(state: &PortalState, entry: &Entry, offer: &AccessOffer) -> Vec<RightsChoice> {
     let choice = |rights: Rights, standing: Standing| {
         let plain = RightsChoice { rights: rows::rights(rights), ..RightsChoice::default() };
         match standing {
@@ -83,12 +86,10 @@ fn rights(entry: &Entry, offer: &AccessOffer) -> Vec<RightsChoice> {
                 let note = format!("Your elevation ends at {end}; from then on it only reads.");
                 RightsChoice { note, ..plain }
             }
-            Standing::Lacks(Lack::Role) => {
-                RightsChoice { barred: Some("Needs the role elevated.".to_owned()), ..plain }
-            }
-            Standing::Lacks(Lack::Elevation) => {
-                let (why, way) = elevate_first(entry, rights);
-                RightsChoice { barred: Some(why), way: Some(way), ..plain }
+            Standing::Lacks(lack) => {
+                let back = access_dialog::address(entry, "kubeconfig", Some(rights));
+                let (why, way) = what_is_missing(state, entry, rights, lack, &back);
+                RightsChoice { barred: Some(why), way, ..plain }
             }
         }
     };

@@ -28,7 +28,7 @@ pub(crate) async fn order_part(
         (_, Some(filled)) => filled,
         (Standing::Own | Standing::Elevated(_), None) => FilledOrder::default(),
         (Standing::Lacks(lack), None) => {
-            let (why, way) = what_is_missing(entry, Rights::Write, lack);
+            let (why, way) = what_is_missing(state, entry, Rights::Write, lack, &operations_path(entry));
             return OrderPart::Barred(why, way);
         }
     };

@@ -77,7 +77,7 @@ async fn many(
     if all.person.is_empty() && all.cluster.is_empty() && all.everything.is_empty() {
         return Err(Fault::bad_input("Whose grants is not said"));
     }
-    user.require(Role::Admin)?;
+    user.require(Role::Admin, state.session.access.policy())?;
     if !all.person.is_empty() {
         let found = person(state, &all.person).await?.ok_or_else(|| unknown_person(&all.person))?;
         return Ok(BulkRevocation {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use portal_model::access_kinds::SSH;
@@ -38,15 +38,18 @@ const NO_REASON: &str = "not given (contract's request)";
 /// Masters that the contract's request can name.
 const MASTERS: std::ops::RangeInclusive<i64> = 0..=2;
 
-/// The dialog, or its page.
+/// The dialog, or its page, with what the address fills in.
 pub async fn dialog(
     State(state): State<PortalState>,
     Ctx(context): Ctx,
     user: CurrentUser,
     ClusterPath(id): ClusterPath,
+    RawQuery(query): RawQuery,
 ) -> Result<Response, Fault> {
+    let form = access_dialog::read_form(query.unwrap_or_default().as_bytes(), &FIELDS)?;
     let entry = state.model.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
-    let page = page(&state, &context, &user, &entry).await?;
+    let mut page = page(&state, &context, &user, &entry).await?;
+    page.question.form = form;
     answer(&context, StatusCode::OK, &page)
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::Extension;
 use axum::body::{Body, Bytes};
-use axum::extract::{Query, Request, State};
+use axum::extract::{Query, RawQuery, Request, State};
 use axum::response::Response;
 use http::{StatusCode, header};
 use portal_model::access_kinds::TERMINAL;
@@ -31,15 +31,15 @@ use web::{
 use crate::access_dialog;
 use crate::answer::{answer, see_other};
 use crate::cluster_path::ClusterPath;
+use crate::elevate::CARRIED;
 use crate::frame::frame;
 use crate::live;
+use crate::terminal_choice::choice;
 
 /// What its form asks: where it leads, and why.
 const FIELDS: [&str; 6] = ["namespace", "pod", "container", "machine", "reason", "ticket"];
 /// Maximum wait for the pod's containers; the page works without them.
 const MOMENT: Duration = Duration::from_millis(250);
-/// Maximum wait for the list of machines.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The page: a terminal, the form for its reason, or the choice of its target.
 pub async fn page(
@@ -48,6 +48,7 @@ pub async fn page(
     user: CurrentUser,
     ClusterPath(id): ClusterPath,
     Query(query): Query<TerminalQuery>,
+    RawQuery(typed): RawQuery,
 ) -> Result<Response, Fault> {
     let entry = state.model.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
     let mut page = blank(&state, &context, &user, &entry, validate_query(query)?);
@@ -60,7 +61,7 @@ pub async fn page(
         return answer(&context, status, &page);
     }
     if !page.query.is_chosen() {
-        page.machines = machines(&state, &entry).await;
+        page.choice = choice(&state, &entry, &page.query.q).await;
         page.open = open.into_iter().map(|open| terminal_row(open, &user)).collect();
         return answer(&context, StatusCode::OK, &page);
     }
@@ -74,14 +75,25 @@ pub async fn page(
                 until: live.grant.not_after.seconds(),
             };
         }
-        None => page.ask = Some(question(&state, &user, &entry).await),
+        None => {
+            let mut ask = question(&state, &user, &entry, &page.query).await;
+            ask.form = access_dialog::read_form(typed.unwrap_or_default().as_bytes(), &["reason", "ticket"])?;
+            page.ask = Some(ask);
+        }
     }
     answer(&context, StatusCode::OK, &page)
 }
 
 /// What is asked before a terminal opens, or why it cannot be.
-async fn question(state: &PortalState, user: &CurrentUser, entry: &Entry) -> AccessQuestion {
-    access_dialog::question(entry, &access_offer::offer(state, user, entry, &TERMINAL).await)
+async fn question(
+    state: &PortalState,
+    user: &CurrentUser,
+    entry: &Entry,
+    query: &TerminalQuery,
+) -> AccessQuestion {
+    let offer = access_offer::offer(state, user, entry, &TERMINAL).await;
+    let back = format!("{}&{CARRIED}", query.href(&format!("{}/terminal", entry.path())));
+    access_dialog::question(state, entry, &offer, &back)
 }
 
 fn terminal_row(open: OpenTerminal, user: &CurrentUser) -> TerminalOpen {
@@ -111,7 +123,8 @@ async fn watch(
         return fault.status;
     };
     let open = terminal_row(open.clone(), user);
-    page.ask = Some(question(state, user, entry).await).filter(|question| question.barred.is_some());
+    page.ask =
+        Some(question(state, user, entry, &page.query).await).filter(|question| question.barred.is_some());
     page.watching = Some(open);
     StatusCode::OK
 }
@@ -129,7 +142,7 @@ fn blank(
     TerminalPage {
         cluster: crate::cluster_head::cluster(entry, user),
         query,
-        failure: refusal.map(|refusal| refusal.fault().failure(&frame)),
+        failure: refusal.map(|refusal| refusal.fault(state.session.access.policy()).failure(&frame)),
         frame,
         ..TerminalPage::default()
     }
@@ -180,17 +193,6 @@ async fn containers(state: &PortalState, entry: &Entry, query: &TerminalQuery) -
     all.filter(|each| is_segment(&each.name)).map(|each| each.name.clone()).collect()
 }
 
-/// Machines of the cluster, if they arrive in time.
-async fn machines(state: &PortalState, entry: &Entry) -> Vec<String> {
-    let Some(ssh) = &state.model.clusters.ssh else { return Vec::new() };
-    let listing = async {
-        let target = ssh.directory.find(&entry.id).await.ok()?;
-        ssh.machines.list(&target).await.ok()
-    };
-    let listed = tokio::time::timeout(PATIENCE, listing).await.ok().flatten();
-    listed.map(|all| all.iter().map(|each| each.name.clone()).collect()).unwrap_or_default()
-}
-
 /// Where a posted form leads.
 fn target(form: &AccessForm) -> TerminalQuery {
     TerminalQuery {
@@ -230,7 +232,7 @@ pub async fn give(
             access_dialog::shown_at_field(&mut asked.errors, &error);
         }
         IssueError::ElevationNeeded { .. } | IssueError::NotAllowed { .. } => {
-            asked.barred = question(&state, &user, &entry).await.barred;
+            asked.barred = question(&state, &user, &entry, &query).await.barred;
             if asked.barred.is_none() {
                 return Err(refusals::issue(&error));
             }

@@ -57,7 +57,9 @@ pub async fn dialog(
         usual: offer.usual.iter().map(ToString::to_string).collect(),
         domain: offer.domain.clone(),
     });
-    if form == AccessForm::default() {
+    // A form that was sent names a life; the way back from an elevation fills in reason and ticket alone.
+    if form.life.is_empty() && form.destinations.is_empty() {
+        page.question.form = form;
         return answer(&context, StatusCode::OK, &page);
     }
     page.question.form = form;

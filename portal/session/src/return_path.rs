@@ -2,7 +2,12 @@
 
 /// The path and query when they surely stay on this origin; else `/`.
 pub fn return_path(wanted: Option<&str>) -> String {
-    wanted.filter(|wanted| is_local(wanted)).unwrap_or("/").to_owned()
+    wanted.and_then(own_path).unwrap_or("/").to_owned()
+}
+
+/// The path and query when they surely stay on this origin.
+pub fn own_path(wanted: &str) -> Option<&str> {
+    is_local(wanted).then_some(wanted)
 }
 
 /// One leading slash, no backslash (browsers read it as a slash), nothing that browsers strip (controls,

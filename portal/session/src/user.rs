@@ -35,9 +35,9 @@ impl CurrentUser {
         person.sub == text || person.name.eq_ignore_ascii_case(text)
     }
 
-    /// The refusal when the role is missing.
-    pub fn require(&self, role: Role) -> Result<(), Fault> {
-        if self.has(role) { Ok(()) } else { Err(missing(role)) }
+    /// The refusal when the role is missing, with the groups that give it.
+    pub fn require(&self, role: Role, policy: &Policy) -> Result<(), Fault> {
+        if self.has(role) { Ok(()) } else { Err(missing_with_groups(role, policy)) }
     }
 
     /// The grant of the bearer token; `None` with a session.
@@ -83,16 +83,19 @@ pub fn missing(role: Role) -> Fault {
     .action("Ask for a group that gives it, then sign in again.")
 }
 
+/// How a person gets a role: the groups that give it, as a sentence.
+pub fn how_to_get(role: Role, policy: &Policy) -> String {
+    match policy.groups(role) {
+        [] => "No group gives it here: ask the administrator of this portal.".to_owned(),
+        [one] => format!("Ask for the group {one}, then sign in again."),
+        groups => format!("Ask for one of the groups {}, then sign in again.", groups.join(", ")),
+    }
+}
+
 /// As [`missing`], with the groups that give the role. Without the role viewer no page of the portal opens, so the way on
 /// is another account.
 pub fn missing_with_groups(role: Role, policy: &Policy) -> Fault {
-    let groups = policy.groups(role);
-    let fault = match groups {
-        [] => missing(role).action("No group gives it here: ask the administrator of this portal."),
-        [one] => missing(role).action(format!("Ask for the group {one}, then sign in again.")),
-        [..] => missing(role)
-            .action(format!("Ask for one of the groups {}, then sign in again.", groups.join(", "))),
-    };
+    let fault = missing(role).action(how_to_get(role, policy));
     if role == Role::Viewer {
         return fault.link("Use another account", "/api/login?prompt=select_account");
     }

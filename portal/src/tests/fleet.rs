@@ -421,3 +421,17 @@ async fn a_few_letters_lead_to_a_place() {
         page.status == 200 && page.body.contains("nothing-found") && !page.body.contains("<script>alert")
     );
 }
+
+#[tokio::test]
+async fn the_page_of_alerts_names_the_clusters_on_which_each_fires() {
+    let kit = fleet().await;
+    let page = async |query: &str| kit.page(Role::Viewer, &format!("/alerts{query}")).await.body;
+    let all = page("").await;
+    assert!(all.contains("<b>2 alerts</b> firing on 6 clusters"), "{all}");
+    assert!(all.contains("etcdNoLeader") && all.contains("fleet-0010/alerts\""), "{all}");
+    let some = page("?q=ETCD").await;
+    assert!(some.contains("<b>1 alert</b> firing on 6") && !some.contains("KubeAPIDown"), "{some}");
+    let one = page("?q=kube+fleet-0010").await;
+    assert!(one.contains("<b>1 alert</b> firing on 1 cluster<"), "{one}");
+    assert!(page("?q=nothing").await.contains("data-testid=\"nothing-found\""));
+}

@@ -57,7 +57,7 @@ impl Sample for ElevatePage {
             }
         };
         let mistakes = ElevateErrors {
-            cluster: Some("No cluster of this region is called so. Nearest: quarry-batch-neu-03.".into()),
+            cluster: Some("No cluster of this region has this name or resource ID, or several do. Nearest: quarry-batch-neu-03.".into()),
             reason: Some("Too short: say in at least 10 characters what you are going to do.".into()),
             ..ElevateErrors::default()
         };
@@ -110,6 +110,7 @@ impl Sample for ElevatePage {
                 Self {
                     frame: hostile(NavItem::Elevations),
                     form: ElevateForm {
+                        back: HOSTILE.into(),
                         cluster: text(),
                         scope: text(),
                         rights: text(),

@@ -26,7 +26,7 @@ fn cluster_away() -> Failure {
 }
 
 fn no_role() -> AccessDecision {
-    AccessDecision::No("Your groups let you look, not connect: the role sre is needed.".into())
+    AccessDecision::No("You need the sre role to connect; your groups do not include it.".into())
 }
 
 fn strange() -> Cluster {

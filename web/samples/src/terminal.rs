@@ -2,8 +2,8 @@ use crate::cluster::harbor;
 use crate::workloads::{away, odd};
 use crate::{HOSTILE, HOUR, MINUTE, NOW, Sample, frame, hostile};
 use web::{
-    AccessErrors, AccessForm, AccessQuestion, Link, NavItem, TerminalAccess, TerminalOpen, TerminalPage,
-    TerminalQuery,
+    AccessErrors, AccessForm, AccessQuestion, Badge, Link, NavItem, TerminalAccess, TerminalChoice,
+    TerminalMachine, TerminalOpen, TerminalPage, TerminalPod, TerminalQuery, Tone,
 };
 
 fn open() -> TerminalPage {
@@ -35,6 +35,59 @@ fn theirs() -> TerminalOpen {
         place: "openshift-etcd/etcd-harbor-prod-weu-01-x7k2p-master-1/etcdctl".into(),
         began: NOW - 7 * MINUTE,
         watchers: vec!["juno.aaltonen@example.com".into()],
+    }
+}
+
+fn machine(name: &str, power: Option<Badge>) -> TerminalMachine {
+    TerminalMachine {
+        name: name.into(),
+        control_plane: name.starts_with("master"),
+        ready: power.as_ref().is_none_or(|badge| badge.tone == Tone::Ok),
+        power,
+        way: "over the private link".into(),
+    }
+}
+
+fn pod(namespace: &str, name: &str, badge: Badge, containers: &[&str]) -> TerminalPod {
+    TerminalPod {
+        namespace: namespace.into(),
+        name: name.into(),
+        node: "harbor-prod-weu-01-x7k2p-master-0".into(),
+        badge,
+        containers: containers.iter().map(|&each| each.to_owned()).collect(),
+    }
+}
+
+/// A cluster with a pod that fails and a machine that is off.
+fn choice() -> TerminalChoice {
+    let running = || Badge::quiet(Tone::Ok, "ok", "Running");
+    TerminalChoice {
+        q: "openshift".into(),
+        pods: vec![
+            pod(
+                "openshift-ingress",
+                "router-default-6d8f7",
+                Badge::filled(Tone::Bad, "failed", "CrashLoopBackOff"),
+                &["router"],
+            ),
+            pod("openshift-etcd", "etcd-master-0", running(), &["etcd", "etcd-metrics", "etcd-readyz"]),
+        ],
+        matched: Some(214),
+        machines: vec![
+            machine("master-0", Some(Badge::quiet(Tone::Ok, "ok", "VM running"))),
+            machine("worker-0", Some(Badge::filled(Tone::Bad, "stop", "VM deallocated"))),
+            machine("worker-1", None),
+        ],
+    }
+}
+
+fn odd_choice() -> TerminalChoice {
+    let badge = || Badge::filled(Tone::Bad, "failed", HOSTILE);
+    TerminalChoice {
+        q: HOSTILE.into(),
+        pods: vec![pod(HOSTILE, HOSTILE, badge(), &[HOSTILE, HOSTILE])],
+        matched: Some(u64::MAX),
+        machines: vec![TerminalMachine { way: HOSTILE.into(), ..machine(HOSTILE, Some(badge())) }],
     }
 }
 
@@ -89,7 +142,20 @@ impl Sample for TerminalPage {
                 Self {
                     query: TerminalQuery::default(),
                     open: vec![theirs(), TerminalOpen { own: true, watchers: Vec::new(), ..theirs() }],
-                    machines: ["master-0", "master-1", "worker-0"].map(str::to_owned).into(),
+                    choice: choice(),
+                    ..open()
+                },
+            ),
+            (
+                "no-pod-found",
+                Self {
+                    query: TerminalQuery::default(),
+                    choice: TerminalChoice {
+                        q: "etdc".into(),
+                        pods: Vec::new(),
+                        matched: Some(0),
+                        ..choice()
+                    },
                     ..open()
                 },
             ),
@@ -100,7 +166,7 @@ impl Sample for TerminalPage {
                 Self {
                     query: TerminalQuery::default(),
                     open: vec![odd_open.clone()],
-                    machines: vec![HOSTILE.into()],
+                    choice: odd_choice(),
                     ..open()
                 },
             ),
@@ -112,7 +178,7 @@ impl Sample for TerminalPage {
                     cluster: odd(),
                     query: odd_query,
                     containers: vec![HOSTILE.into(), "etcd".into()],
-                    machines: vec![HOSTILE.into()],
+                    choice: odd_choice(),
                     access,
                     ..open()
                 },

@@ -173,7 +173,7 @@ export class Tab {
     this.name();
     switch (state.is) {
       case "connecting":
-        this.say("connecting", this.watches ? `Asking to look on at ${this.words}…` : `Opening a shell in ${this.words}…`);
+        this.say("connecting", this.watches ? `Connecting to ${this.words} to watch…` : `Opening a shell in ${this.words}…`);
         break;
       case "live":
         this.say();
@@ -192,7 +192,7 @@ export class Tab {
         this.refused(state);
         break;
       default:
-        this.say(state.is, state.words, this.watches ? "Look on again" : "New session", () => this.page.again(this));
+        this.say(state.is, state.words, this.watches ? "Watch again" : "New session", () => this.page.again(this));
     }
     if (this.screen) this.screen.terminal.options.disableStdin = this.watches || (this.wire?.over ?? false);
     this.page.changed(this);

@@ -98,7 +98,7 @@ export class Wire {
   leave(): void {
     if (this.over) return;
     this.say({ t: "bye" });
-    this.finish({ is: "ended", code: null, words: this.watches ? "You look on no more." : "You left this session." });
+    this.finish({ is: "ended", code: null, words: this.watches ? "You stopped watching." : "You left this session." });
   }
 
   /** Tries at once. */
