@@ -40,5 +40,15 @@ await story(async (page) => {
   await follow(input.machine);
   await page.waitForURL((url) => url.pathname.endsWith(`/machines/${input.machine}`));
   seen.machine = await heading(input.machine);
+  // The tabs stand in one row; the others are behind a disclosure.
+  await page.setViewportSize({ width: 1280, height: 800 });
+  const tops = await page.locator("#tabs > .tabs > a, #tabs summary").evaluateAll((all) => all.map((one) => Math.round(one.getBoundingClientRect().bottom)));
+  const fits = await page.locator("#tabs > .tabs").evaluate((one) => one.scrollWidth <= one.clientWidth);
+  seen.oneRow = fits && tops.length > 10 && Math.max(...tops) - Math.min(...tops) <= 3;
+  await page.locator("#tabs summary").focus();
+  await page.keyboard.press("Enter");
+  await follow("ARO operator", "#tabs");
+  await page.waitForURL((url) => url.pathname.endsWith("/aro-operator"));
+  await page.locator("#tabs summary[data-current]").getByText("ARO operator").waitFor();
   return seen;
 });

@@ -62,6 +62,11 @@ await story(async (page) => {
   for (const key of ["j", "x", "j", "x"]) await page.keyboard.press(key);
   seen.two = await page.locator("[data-picked]").innerText();
   const names = page.getByTestId("bulk").locator("button[value=names]");
+  // What can be done with chosen rows stays in view, however long the list is.
+  await page.evaluate(() => window.scrollTo(0, 0));
+  const [bar, list] = [await names.boundingBox(), await page.locator("#list").boundingBox()];
+  const height = page.viewportSize().height;
+  seen.inView = list.y + list.height > height && bar.y >= 0 && bar.y + bar.height <= height;
   await names.focus();
   const [file] = await Promise.all([page.waitForEvent("download"), page.keyboard.press("Enter")]);
   const { readFileSync } = await import("node:fs");

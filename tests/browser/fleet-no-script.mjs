@@ -20,7 +20,7 @@ await noScript(async (page) => {
 
   await page.getByTestId("columns").locator("summary").click();
   await page.getByTestId("columns").getByLabel("Region").check();
-  await page.getByTestId("columns").getByRole("button", { name: "Show these" }).click();
+  await page.getByTestId("columns").getByRole("button", { name: "Apply" }).click();
   await page.locator("#sort-region").waitFor();
   seen.kept = new URL(page.url()).searchParams.get("version");
 

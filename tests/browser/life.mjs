@@ -26,6 +26,9 @@ await story(async (page, context, errors) => {
   const row = theirs.getByTestId("elevation-row").filter({ hasText: input.reason });
   await row.waitFor();
   const unasked = await theirs.evaluate(() => window.same === true);
+  // So does the title of their page, without a reload.
+  await theirs.waitForFunction(() => document.title.startsWith("("));
+  const title = await theirs.title();
   found.push(...(await violations(theirs)));
   const link = await row.getByTestId("approve").getAttribute("href");
   const forged = [];
@@ -55,5 +58,5 @@ await story(async (page, context, errors) => {
   const twice = await theirs.getByTestId("dialog-approve").innerText();
   await page.getByTestId("end-elevation").click();
   await banner.waitFor({ state: "detached" });
-  return { before, unasked, forged, modal, unloaded, told, twice, link, violations: found };
+  return { before, title, unasked, forged, modal, unloaded, told, twice, link, violations: found };
 });

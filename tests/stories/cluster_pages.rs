@@ -327,6 +327,7 @@ async fn a_person_finds_what_is_wrong_by_keyboard_alone() -> Result<()> {
         seen["operator"] == "etcd" && seen["node"] == "node-dead" && seen["machine"] == "machine-dead",
         "{seen}"
     );
+    ensure!(seen["oneRow"] == true, "the tabs need more than one row at 1280 pixels: {seen}");
     Ok(())
 }
 

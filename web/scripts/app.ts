@@ -51,6 +51,7 @@ function clicked(e: MouseEvent): void {
     palette.open();
   }
   else if (button.dataset.act === "sign-in-form") session.keepForm(button);
+  else if (button.dataset.act === "carry") dialog.carry(button as HTMLAnchorElement);
   else if (button.dataset.act === "close" && dialog.closes()) e.preventDefault();
 }
 
@@ -101,6 +102,7 @@ function swapped(e: Event): void {
   theme.show();
   keys.show();
   poll.mark();
+  poll.title();
   live.find();
   pick.tell();
   if (poll.fell()) toast("Your elevation has ended. Grants taken under it only read now.", "warn");

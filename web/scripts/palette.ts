@@ -73,7 +73,7 @@ function show(dialog: Element, groups: Group[]): void {
       el("div", { role: "group", "aria-label": group.words }, el("h3", { role: "presentation" }, group.words), ...group.items.map((item) => option(item, `jump-${n++}`))),
     ),
   );
-  if (n === 0) list.replaceChildren(el("p", { class: "panel-body mute", role: "presentation" }, "Nothing is called so."));
+  if (n === 0) list.replaceChildren(el("p", { class: "panel-body mute", role: "presentation" }, "No matches."));
   select(dialog, n > 0 ? 0 : -1);
   say(n === 1 ? "1 place" : `${n} places`);
 }

@@ -12,6 +12,8 @@ export function tell(): void {
     whole.checked = all.length > 0 && ticked.length === all.length;
     whole.indeterminate = ticked.length > 0 && ticked.length < all.length;
   }
+  const none = document.querySelector<HTMLElement>("[data-pick-none]");
+  if (none) none.hidden = ticked.length === 0;
   if (!words) return;
   if (!words.dataset.none) words.dataset.none = words.textContent ?? "";
   words.textContent = ticked.length ? `${ticked.length} chosen` : words.dataset.none;
@@ -22,6 +24,12 @@ export function start(): void {
     const box = e.target as HTMLInputElement;
     if (box.dataset?.act === "pick-all") for (const one of boxes()) one.checked = box.checked;
     if (box.dataset?.act === "pick-all" || box.name === "pick") tell();
+  });
+  document.addEventListener("click", (e) => {
+    if (!(e.target as Element).closest("[data-act=pick-none]")) return;
+    for (const box of boxes()) box.checked = false;
+    tell();
+    boxes()[0]?.focus();
   });
   tell();
 }

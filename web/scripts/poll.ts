@@ -1,5 +1,5 @@
 // Parts that ask whether they have changed: `data-poll` is the number of seconds between two questions,
-// which htmx sends at the event `poll`. Unattended pages stop asking, so that a session can end unused.
+// which htmx sends at the event `poll`. A page that is not in view asks only what its title tells (`data-unseen`). Unattended pages stop asking, so that a session can end unused.
 
 const ATTENDED = 15 * 60_000;
 
@@ -22,12 +22,12 @@ export function pause(button: HTMLElement): string {
   mark();
   document.body.dispatchEvent(new CustomEvent("paused", { detail: paused }));
   button.blur();
-  return paused ? "Refreshing is paused" : "Refreshing goes on";
+  return paused ? "Refreshing is paused" : "Refreshing resumed";
 }
 
 /** Puts the state of the pause on its buttons, which are new after a swap. */
 export function mark(): void {
-  const words = paused ? "Go on refreshing (P)" : "Pause refreshing (P)";
+  const words = paused ? "Resume refreshing (P)" : "Pause refreshing (P)";
   for (const el of document.querySelectorAll<HTMLElement>("[data-act=pause]")) {
     el.setAttribute("aria-pressed", String(paused));
     el.title = words;
@@ -45,8 +45,8 @@ export function attended(): boolean {
 
 function ask(): void {
   second += 1;
-  if (document.hidden || Date.now() - last > ATTENDED || paused || document.querySelector("dialog:modal")) return;
-  for (const el of document.querySelectorAll<HTMLElement>("[data-poll]")) {
+  if (Date.now() - last > ATTENDED || paused || document.querySelector("dialog:modal")) return;
+  for (const el of document.querySelectorAll<HTMLElement>(document.hidden ? "[data-unseen]" : "[data-poll]")) {
     const every = Number(el.dataset.poll);
     if (el.dataset.calm !== undefined && busy()) continue;
     if (every > 0 && second % every === 0 && !el.classList.contains("htmx-request")) el.dispatchEvent(new CustomEvent("poll"));
@@ -62,6 +62,14 @@ export function fell(): boolean {
   const over = elevated && !now;
   elevated = now;
   return over;
+}
+
+/** Puts the number of requests that wait for a decision before the title, as the server does. */
+export function title(): void {
+  const waiting = document.querySelector("#nav-waiting .count")?.firstChild?.textContent ?? "";
+  const plain = document.title.replace(/^\(\d+\) /, "");
+  const wanted = waiting ? `(${waiting}) ${plain}` : plain;
+  if (document.title !== wanted) document.title = wanted;
 }
 
 export function start(): void {

@@ -52,8 +52,9 @@ impl ClusterPage {
         let live = self.board.panels().filter(|panel| panel.later.is_empty());
         let panels = live.map(|panel| Ok((panel.element(), panel.html(&self.frame)?)));
         let counts = COUNTED.into_iter().map(|tab| Ok((count_id(tab), self.cluster.count(tab).to_string())));
+        let folded = std::iter::once(Ok((FOLDED_COUNT.to_owned(), self.cluster.folded_count().to_string())));
         let state = std::iter::once(Ok(("head-state".to_owned(), self.cluster.head_state()?)));
-        panels.chain(counts).chain(state).collect()
+        panels.chain(counts).chain(folded).chain(state).collect()
     }
 
     pub(crate) fn panel(&self, panel: &crate::panel::Panel) -> askama::Result<askama::filters::Safe<String>> {
@@ -83,8 +84,22 @@ impl ClusterPage {
 const COUNTED: [Tab; 6] =
     [Tab::Operators, Tab::AroOperator, Tab::Nodes, Tab::Machines, Tab::MachineSets, Tab::ControlPlane];
 
+/// Element of the number beside "More".
+const FOLDED_COUNT: &str = "look-more";
+
 fn count_id(tab: Tab) -> String {
     format!("look-{}", tab.segment())
+}
+
+fn counted(id: &str, count: u64, tone: Tone) -> String {
+    let count = crate::text::number(count);
+    format!(
+        "<span class=\"count\" id=\"{id}\" data-tone=\"{tone}\">{count}<span class=\"sr\"> need attention</span></span>"
+    )
+}
+
+fn uncounted(id: &str) -> String {
+    format!("<span id=\"{id}\" hidden></span>")
 }
 
 /// The object that a page is about, below its cluster.
@@ -341,13 +356,19 @@ impl Cluster {
         let (tab, id) = (*tab.borrow(), count_id(*tab.borrow()));
         let found = self.looks.iter().find(|each| each.tab == tab && each.count > 0);
         askama::filters::Safe(match found {
-            Some(n) => format!(
-                "<span class=\"count\" id=\"{id}\" data-tone=\"{}\">{}<span class=\"sr\"> need attention</span></span>",
-                n.tone,
-                crate::text::number(n.count)
-            ),
-            None if COUNTED.contains(&tab) => format!("<span id=\"{id}\" hidden></span>"),
+            Some(n) => counted(&id, n.count, n.tone),
+            None if COUNTED.contains(&tab) => uncounted(&id),
             None => String::new(),
+        })
+    }
+
+    /// The number beside "More": how many need attention on the pages behind it, in the colour of the worst.
+    pub(crate) fn folded_count(&self) -> askama::filters::Safe<String> {
+        let folded = || self.looks.iter().filter(|each| each.tab.folded() && each.count > 0);
+        let worst = if folded().any(|each| each.tone == Tone::Bad) { Tone::Bad } else { Tone::Warn };
+        askama::filters::Safe(match folded().map(|each| each.count).sum() {
+            0 => uncounted(FOLDED_COUNT),
+            sum => counted(FOLDED_COUNT, sum, worst),
         })
     }
 

@@ -187,7 +187,7 @@ impl ListQuery {
         ]
     }
 
-    /// The filter of that name, to be written; none: no filter is called so.
+    /// The filter of that name, to be written; none: there is no such filter.
     pub fn field_mut(&mut self, field: &str) -> Option<&mut String> {
         Some(match field {
             "state" => &mut self.state,

@@ -245,7 +245,7 @@ impl SoloPage {
             tone: Tone::Ok,
             icon: "ok",
             text: lines([
-                "Go back to your terminal; it goes on within a few seconds. You can close this window.",
+                "Go back to your terminal; it continues within a few seconds. You can close this window.",
             ]),
             actions: vec![Link::new("My access", "/access")],
             frame,
@@ -275,9 +275,9 @@ impl SoloPage {
         let rest = match grants {
             0 => "You hold no grants.".to_owned(),
             n => format!(
-                "You still hold {}, which {} to their own end. Sign in to revoke them.",
+                "You still hold {}, valid until {} own end. Sign in to revoke them.",
                 crate::text::plural(n, "grant", "grants"),
-                if n == 1 { "goes on" } else { "go on" }
+                if n == 1 { "its" } else { "their" }
             ),
         };
         Self {

@@ -134,6 +134,12 @@ impl Tab {
         matches!(self, Self::Statistics | Self::Explore)
     }
 
+    /// It stands behind "More": the bar has room for one row at 1280 pixels.
+    #[must_use]
+    pub const fn folded(self) -> bool {
+        matches!(self, Self::AroOperator | Self::MachineSets | Self::ControlPlane | Self::Network)
+    }
+
     /// A new group of the bar begins with it.
     #[must_use]
     pub const fn begins_group(self) -> bool {

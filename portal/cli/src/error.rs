@@ -75,7 +75,7 @@ pub enum CliError {
     Waited(u64),
     #[error("the operation failed: {0}")]
     OperationFailed(String),
-    #[error("{what} is not over after {seconds} s and goes on")]
+    #[error("{what} is still in progress after {seconds} s")]
     NotOver { what: String, seconds: u64 },
     #[error("the elevation is {0}")]
     NotElevated(String),

@@ -234,7 +234,7 @@ impl Sample for ClusterPage {
         let away = Notice {
             tone: Tone::Bad,
             lead: "Not answering for 6 min.".into(),
-            text: "Below is what we knew at 03:05:36 UTC.".into(),
+            text: "Last known state, from 03:05:36 UTC.".into(),
             action: Some(Link::new("Try now", "?")),
         };
         let nobody = || Section::Rows(Vec::new(), 0);

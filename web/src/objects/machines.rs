@@ -312,10 +312,10 @@ mod tests {
         assert_eq!(one_stands.fact, "1 of 2 running");
         let asked = html(&panel(vec![Vm::NotAsked("Azure has not answered yet.".into())]));
         assert!(
-            asked.contains("Azure has not answered yet.") && !asked.contains("All are as they should be."),
+            asked.contains("Azure has not answered yet.") && !asked.contains("All are healthy."),
             "{asked}"
         );
-        assert!(html(&panel(vec![vm("running")])).contains("All are as they should be."));
+        assert!(html(&panel(vec![vm("running")])).contains("All are healthy."));
     }
 
     #[test]

@@ -185,7 +185,7 @@ impl Run {
             "Deleting" => {
                 "Send the delete again once the cause is gone: what is removed already is passed over."
             }
-            _ => "The cluster goes on as it was. Once the cause is gone, the same update can be sent again.",
+            _ => "The cluster is unchanged. Remove the cause, then send the same update again.",
         }
     }
 

@@ -347,8 +347,8 @@ pub(super) fn verdict(document: &Verdict, estate: &ClusterObjects, problems: &[P
         let stopped = document.is_failed() || !row.failing().is_empty();
         text.push_str(&match (row.current.is_empty(), stopped) {
             (true, true) => format!(" The first install of {to} stopped{percent}."),
-            (true, false) => format!(" The first install of {to} goes on{percent}."),
-            (false, _) if row.failing().is_empty() => format!(" The update to {to} goes on{percent}."),
+            (true, false) => format!(" The first install of {to} is in progress{percent}."),
+            (false, _) if row.failing().is_empty() => format!(" The update to {to} is in progress{percent}."),
             (false, _) => format!(" The update to {to} does not go on{percent}."),
         });
     }

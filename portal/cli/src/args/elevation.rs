@@ -41,7 +41,7 @@ pub struct ElevationsArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum ElevationVerb {
-    /// List elevations: yours, or those that wait for you
+    /// List elevations: yours, or those waiting for your decision
     List {
         /// Everybody's
         #[arg(long, conflicts_with_all = ["waiting", "unreviewed"])]

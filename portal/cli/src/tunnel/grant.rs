@@ -128,7 +128,7 @@ pub(crate) fn reason(given: Option<&str>, resource: &str, out: &mut Output) -> R
             "no access of yours to {name} lives: say by --reason why you need one"
         )));
     }
-    out.note(&format!("Why do you need access to {name}? It stands in the audit."));
+    out.note(&format!("Reason for access to {name} (goes into the audit):"));
     let mut line = String::new();
     input.lock().read_line(&mut line).map_err(CliError::Output)?;
     Ok(line.trim().to_owned())
