@@ -5,6 +5,7 @@ mod backchannel;
 mod clients;
 mod cluster_pages;
 mod command_line;
+mod detours;
 mod fleet;
 mod kit;
 mod kubeconfig;
