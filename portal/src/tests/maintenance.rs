@@ -36,7 +36,7 @@ async fn becomes(kit: &Kit, id: &str, state: ManifestState, text: &str) {
 async fn a_form_is_offered_to_whom_it_is_for_and_others_read_what_they_lack() {
     let kit = Kit::new().await;
     let viewer = operations(&kit, Role::Viewer).await;
-    assert!(viewer.contains("You need the role elevated") && !viewer.contains("order-form"), "{viewer}");
+    assert!(viewer.contains("You need the elevated role") && !viewer.contains("order-form"), "{viewer}");
     let page = operations(&kit, Role::Elevated).await;
     assert!(page.contains("You are not elevated to write on this cluster."), "{page}");
     assert!(page.contains("/elevate?cluster=") && !page.contains("order-form"), "{page}");
