@@ -1,5 +1,6 @@
 //! The portal without a socket: requests go into `app(state)`.
 
+mod actions;
 mod aro_operator;
 mod backchannel;
 mod clients;
@@ -13,9 +14,11 @@ mod life;
 mod live;
 mod looks;
 mod maintenance;
+mod notifications;
 mod openapi;
 mod operations;
 mod pages;
+mod panics;
 mod provider;
 mod queries;
 mod routes;
