@@ -25,6 +25,8 @@ use crate::readers::{Readers, Verdict};
 
 /// How often the certificate is looked at.
 const LOOK: Duration = Duration::from_secs(10);
+/// Until there is a certificate.
+const WAITING: &str = "metrics wait for their certificate";
 /// The port of the contract.
 const PORT: u16 = 8888;
 
@@ -111,10 +113,8 @@ async fn first(files: &ServerFiles) -> (Arc<ServerTls>, Option<Digest>) {
         let used = digest(&files.certificate);
         match ServerTls::load(files.clone(), &[b"h2", b"http/1.1"], ClientAuth::None) {
             Ok(tls) => return (tls, used),
-            Err(error) if told => {
-                tracing::debug!(error = %chain(&error), "metrics wait for their certificate")
-            }
-            Err(error) => tracing::warn!(error = %chain(&error), "metrics wait for their certificate"),
+            Err(error) if told => tracing::debug!(error = %chain(&error), "{WAITING}"),
+            Err(error) => tracing::warn!(error = %chain(&error), "{WAITING}"),
         }
         told = true;
         sleep(LOOK).await;

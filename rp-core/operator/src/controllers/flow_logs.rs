@@ -1,5 +1,7 @@
 //! Features in preview (`contract/operator.md` §8.24): flow logs of the network security groups.
 
+use std::time::Duration;
+
 use rp_azure::{Client, Resources as _};
 use rp_operator_api::preview::NsgFlowLogs;
 use rp_operator_api::{PreviewFeature, SINGLETON};
@@ -12,6 +14,9 @@ use crate::azure::{EditError, edit, subscription};
 use crate::controller::{Outcome, ReconcileError, Reconciled, Run};
 use crate::kinds::{ObjectName, PREVIEW_FEATURE};
 
+/// When subnets are looked at again of which one has no group: another controller gives it one.
+const INCOMPLETE: Duration = Duration::from_secs(300);
+
 pub(super) async fn reconcile(run: &Run<'_>) -> Reconciled {
     // Without the object there is no feature (`contract/operator.md` "Do better" 17).
     let Some(object) = run.api().get(ObjectName::of_cluster(&PREVIEW_FEATURE, SINGLETON)).await? else {
@@ -19,22 +24,25 @@ pub(super) async fn reconcile(run: &Run<'_>) -> Reconciled {
     };
     let feature = PreviewFeature::deserialize(object);
     let feature = feature.map_err(|_| ReconcileError::invalid("PreviewFeature cluster cannot be read"))?;
-    if let Some(logs) = &feature.spec.nsg_flow_logs {
-        keep(run, logs).await?;
-    }
-    Ok(Outcome::done())
+    let complete = match &feature.spec.nsg_flow_logs {
+        Some(logs) => keep(run, logs).await?,
+        None => true,
+    };
+    Ok(Outcome { requeue: (!complete).then_some(INCOMPLETE), ..Outcome::done() })
 }
 
-async fn keep(run: &Run<'_>, logs: &NsgFlowLogs) -> Result<(), ReconcileError> {
+/// Keeps the flow logs; gives whether every subnet has a group.
+async fn keep(run: &Run<'_>, logs: &NsgFlowLogs) -> Result<bool, ReconcileError> {
     subscription(&logs.network_watcher_id)?;
     let azure = run.context.azure.client(run.cluster)?;
     let failed = |error: rp_azure::AzureError| ReconcileError::invalid(rp_base::chain(&error).to_string());
-    let mut groups: Vec<String> = Vec::new();
+    let (mut groups, mut complete) = (Vec::<String>::new(), true);
     for subnet in subnets::of_cluster(run).await? {
         let present = azure.get(&subnet.id, subnets::API_VERSION).await.map_err(failed)?;
         let group = present
             .as_ref()
             .and_then(|present| present.pointer("/properties/networkSecurityGroup/id")?.as_str());
+        complete &= group.is_some();
         // A subnet without a group has no flow log (`contract/operator.md` "Do better" 19).
         groups.extend(
             group
@@ -53,7 +61,7 @@ async fn keep(run: &Run<'_>, logs: &NsgFlowLogs) -> Result<(), ReconcileError> {
         let kept = keep_one(&azure, &id, &wanted).await;
         kept.map_err(|error| ReconcileError::invalid(rp_base::chain(&error).to_string()))?;
     }
-    Ok(())
+    Ok(complete)
 }
 
 /// Keeps one flow log; members and tags that the feature does not name stay. Gives whether it was written.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 use tests_kit::{Authority, Folder, GENEROUS, until};
 
@@ -69,7 +69,8 @@ async fn metrics_are_read_by_tls_with_the_right_to_them() -> Result<()> {
     accounts(world).await?;
     world.set_cluster(&spec(&[])).await?;
     let folder = Folder::new("certificate")?;
-    let operator = Operator::start_with(world, "worker", Some(folder.path()))?;
+    let path = folder.path().to_str().context("a path")?;
+    let operator = Operator::start_with(world, "worker", &[("ARO_METRICS_TLS", path)])?;
     // The controllers do not wait for the certificate, which the platform signs later.
     operator.ready().await?;
     let first = Authority::new("first")?;

@@ -1,6 +1,5 @@
 //! A cluster for the operator, and the operator as a process.
 
-use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -209,20 +208,18 @@ pub(crate) struct Operator {
 impl Operator {
     /// Starts a role; its lease is valid for three seconds, and its metrics are plain HTTP.
     pub(crate) fn start(world: &World, role: &str) -> Result<Self> {
-        Self::start_with(world, role, None)
+        Self::start_with(world, role, &[])
     }
 
-    /// The same; `tls`: the folder with the certificate of its metrics.
-    pub(crate) fn start_with(world: &World, role: &str, tls: Option<&Path>) -> Result<Self> {
+    /// The same with variables of the environment.
+    pub(crate) fn start_with(world: &World, role: &str, variables: &[(&str, &str)]) -> Result<Self> {
         let folder = Folder::new("operator")?;
         let kubeconfig = world.openshift.plane.user_kubeconfig(&format!("aro-operator-{role}"), &[])?;
         let (health, metrics) = (free_port()?, free_port()?);
         let mut command = Command::new(env!("CARGO_BIN_EXE_aro-operator"));
         command.args(["operator", role, "--lease-seconds", "3"]).arg("--kubeconfig").arg(kubeconfig);
         command.arg(format!("--health=127.0.0.1:{health}")).arg(format!("--metrics=127.0.0.1:{metrics}"));
-        if let Some(folder) = tls {
-            command.env("ARO_METRICS_TLS", folder);
-        }
+        command.envs(variables.iter().copied());
         let process = Process::start(&folder, "aro-operator", &mut command)?;
         Ok(Self { process, health, metrics, _folder: folder })
     }

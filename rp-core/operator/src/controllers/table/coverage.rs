@@ -58,7 +58,7 @@ fn flags(set: &[(&str, &str)]) -> Flags {
     Flags::resolve(&set)
 }
 
-fn of_plan(plan: Plan, owned: bool) -> Vec<Written> {
+fn of_plan(plan: &Plan, owned: bool) -> Vec<Written> {
     let written = |change: &Change| {
         let created = match change {
             Change::Apply(_) | Change::Create(_) => true,
@@ -95,7 +95,7 @@ fn workarounds() -> Vec<Written> {
         workaround::Input { flags: &flags, version: NEW, network: &network, worker_pool: Some(&pool) };
     let all = workaround::workarounds(&input);
     assert!(all.iter().all(|one| one.required));
-    all.into_iter().flat_map(|one| of_plan(one.plan, false)).collect()
+    all.into_iter().flat_map(|one| of_plan(&one.plan, false)).collect()
 }
 
 fn banner() -> Plan {
@@ -109,32 +109,32 @@ fn written(controller: &str) -> Vec<Written> {
     let names = || node_names::read(&spec()).unwrap();
     match controller {
         "Alertwebhook" => edited(&kinds::SECRET, alert_webhook::NAMESPACE, alert_webhook::NAME),
-        "AutoSizedNodes" => of_plan(Plan::apply([auto_sized_nodes::kubelet_config()]), true),
-        "Banner" => of_plan(banner(), false),
+        "AutoSizedNodes" => of_plan(&Plan::apply([auto_sized_nodes::kubelet_config()]), true),
+        "Banner" => of_plan(&banner(), false),
         "CloudProviderConfig" => edited(&kinds::CONFIG_MAP, cloud_provider::NAMESPACE, cloud_provider::NAME),
         "ClusterOperatorARO" => edited(&kinds::CLUSTER_OPERATOR, "", cluster_operator::NAME),
         "DnsmasqCluster" | "DnsmasqMachineConfig" | "DnsmasqMachineConfigPool" => {
-            of_plan(dnsmasq::plan("infra", &names(), true, true), false)
+            of_plan(&dnsmasq::plan("infra", &names(), true, true), false)
         }
-        "EtcHostsCluster" | "EtcHostsMachineConfig" => of_plan(etc_hosts::plan("infra", &names()), false),
-        "GenevaLogging" => of_plan(logging(), true),
-        "GuardRails" => of_plan(guardrails::decide(&flags(&[]), NEW).plan, false),
+        "EtcHostsCluster" | "EtcHostsMachineConfig" => of_plan(&etc_hosts::plan("infra", &names()), false),
+        "GenevaLogging" => of_plan(&logging(), true),
+        "GuardRails" => of_plan(&guardrails::decide(&flags(&[]), NEW).plan, false),
         "ImageConfig" => {
             let image = json!({ "spec": { "registrySources": { "allowedRegistries": ["a"] } } });
-            of_plan(image_config::plan(&spec(), &image).unwrap(), false)
+            of_plan(&image_config::plan(&spec(), &image).unwrap(), false)
         }
         "IngressControllerARO" => edited(&kinds::INGRESS_CONTROLLER, ingress::NAMESPACE, ingress::NAME),
-        "MachineHealthCheck" => of_plan(machine_health_check::plan(Managed::Deploy, true), true),
+        "MachineHealthCheck" => of_plan(&machine_health_check::plan(Managed::Deploy, true), true),
         "MachineSet" => edited(&kinds::MACHINE_SET, machine_sets::NAMESPACE, "any"),
         "ManagedUpgradeOperator" => {
             let settings = upgrade_operator::Settings::of(&spec(), &flags(&[]), NEW);
-            of_plan(upgrade_operator::plan(Managed::Deploy, &settings), true)
+            of_plan(&upgrade_operator::plan(Managed::Deploy, &settings), true)
         }
         "Monitoring" => edited(&kinds::CONFIG_MAP, monitoring::NAMESPACE, monitoring::NAME),
-        "NetworkPolicy" => of_plan(network_policy::plan(true, NEW), false),
+        "NetworkPolicy" => of_plan(&network_policy::plan(true, NEW), false),
         "Node" => edited(&kinds::NODE, "", "any"),
         "PullSecret" => edited(&kinds::SECRET, pull_secret::USER.0, pull_secret::USER.1),
-        "RBAC" => of_plan(rbac::plan(), true),
+        "RBAC" => of_plan(&rbac::plan(), true),
         "Workaround" => workarounds(),
         // Checks, what only deletes, and what is kept in Azure.
         "InternetChecker"
