@@ -5,6 +5,7 @@ import { hears, input, signIn, story } from "./lib.mjs";
 await story(async (page) => {
   const seen = {};
   await signIn(page, input.resource);
+  await page.getByTestId("tab-more").locator("summary").click();
   await page.getByTestId("tab-statistics").click();
   const panels = page.locator("[data-chart]");
   await panels.first().waitFor();

@@ -137,7 +137,10 @@ impl Tab {
     /// It stands behind "More": the bar has room for one row at 1280 pixels.
     #[must_use]
     pub const fn folded(self) -> bool {
-        matches!(self, Self::AroOperator | Self::MachineSets | Self::ControlPlane | Self::Network)
+        matches!(
+            self,
+            Self::AroOperator | Self::MachineSets | Self::ControlPlane | Self::Network | Self::Statistics
+        )
     }
 
     /// A new group of the bar begins with it.
