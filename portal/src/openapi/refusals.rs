@@ -65,12 +65,22 @@ pub(crate) const OPERATOR_FLAGS: Refusals = &[
 pub(crate) const ACTION: Refusals = &[
     (400, &["cluster_refused"]),
     (403, &["cluster_forbids", "elevation_needed", "protected"]),
-    (404, &["cluster_not_found", "not_there"]),
+    (404, &["cluster_not_found", "no_cluster", "not_there"]),
     (409, &["conflict"]),
     (422, &["cluster_refused", "invalid"]),
-    (502, &["cluster_broke_off", "cluster_failed", "cluster_unauthorized", "cluster_unreachable"]),
-    (503, &["budget", "cluster_busy"]),
-    (504, &["cluster_slow"]),
+    (
+        502,
+        &[
+            "cluster_away",
+            "cluster_broke_off",
+            "cluster_failed",
+            "cluster_unauthorized",
+            "not_reachable",
+            "stored_access",
+        ],
+    ),
+    (503, &["budget", "cluster_busy", "crowded", "store_away"]),
+    (504, &["cluster_away", "cluster_slow"]),
 ];
 /// Tests of notifications: `portal_model::notifications::send_test`.
 pub(crate) const DESTINATION: Refusals = &[(404, &["destination_not_found"])];

@@ -99,7 +99,7 @@ pub async fn workload_replicas<A: ClusterApi>(
     namespace: &str,
     name: &str,
 ) -> Result<u32, ActionError<A::Error>> {
-    let path = scale_path(kind, namespace, name)?;
+    let path = scaled_path(kind, namespace, name)?;
     Ok(replicas(&api.call(Method::GET, &path, None).await?))
 }
 
@@ -115,7 +115,7 @@ pub async fn scale<A: ClusterApi>(
     to: u32,
     mode: Mode,
 ) -> Result<Change, ActionError<A::Error>> {
-    let path = scale_path(kind, namespace, name)?;
+    let path = scaled_path(kind, namespace, name)?;
     if to > MOST_REPLICAS {
         return Err(
             RuleError::Invalid(format!("A workload is scaled to 0 to {MOST_REPLICAS} replicas")).into()
@@ -137,17 +137,18 @@ fn words(replicas: u32) -> String {
     format!("{replicas} {unit}")
 }
 
-fn scale_path<E>(kind: WorkloadKind, namespace: &str, name: &str) -> Result<String, ActionError<E>> {
+/// The path of a workload that has a number of replicas.
+fn scaled_path<E>(kind: WorkloadKind, namespace: &str, name: &str) -> Result<String, ActionError<E>> {
     if !kind.scales() {
         let message = format!("A {} has one pod on each node: it has no number of replicas", kind.name());
         return Err(RuleError::Invalid(message).into());
     }
-    Ok(format!("{}/scale", kind.path(namespace, name)?))
+    kind.path(namespace, name)
 }
 
-/// Of an object of kind `Scale`; without a number it has none.
-fn replicas(scale: &Value) -> u32 {
-    scale["spec"]["replicas"].as_u64().and_then(|number| u32::try_from(number).ok()).unwrap_or_default()
+/// Without a number it has one, as API servers fill in.
+fn replicas(workload: &Value) -> u32 {
+    workload["spec"]["replicas"].as_u64().and_then(|number| u32::try_from(number).ok()).unwrap_or(1)
 }
 
 #[cfg(test)]
@@ -177,8 +178,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_workload_is_scaled_from_what_was_seen() {
-        let path = format!("{PATH}/scale");
-        let api = TestApi::new().with(&path, json!({"spec": {"replicas": 1}}));
+        let api = TestApi::new().with(PATH, json!({"spec": {"replicas": 1}}));
         let change = scale(&api, D, Some(1), 3, Mode::Change).await.unwrap();
         assert_eq!(change, Change::new("1 replica", "3 replicas"));
         assert_eq!(api.bodies()[0], json!({"spec": {"replicas": 3}}));
@@ -188,7 +188,7 @@ mod tests {
             "{moved:?}"
         );
         assert!(!scale(&api, D, None, 1, Mode::Change).await.unwrap().changes());
-        assert_eq!(api.writes(), [format!("PATCH {path}")]);
+        assert_eq!(api.writes(), [format!("PATCH {PATH}")]);
         assert_eq!(workload_replicas(&api, D.0, D.1, D.2).await.unwrap(), 1);
         for (what, to) in [(D, 1_001), ((WorkloadKind::DaemonSet, "openshift-dns", "d"), 1)] {
             let told = scale(&api, what, None, to, Mode::Change).await;
