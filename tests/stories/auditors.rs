@@ -224,11 +224,11 @@ async fn an_auditor_of_tls_finds_nothing_weak() -> Result<()> {
     let mut command = Command::new(part("auditors")?);
     command.args(["-m", "sslyze", "--quiet"]).arg(format!("--json_out={}", report.display()));
     command.args(SCANS.map(|scan| format!("--{scan}")));
-    let listeners = [&aro.dev.url, &aro.dev.rp_url];
-    for url in listeners {
-        let (host, port) = authority(url)?;
-        command.arg(format!("{host}:{port}"));
-    }
+    let urls = [&aro.dev.url, &aro.dev.proxy_url, &aro.dev.rp_url];
+    let listeners = urls.map(|url| authority(url).map(|(host, port)| format!("{host}:{port}")));
+    // The proxy may share the portal's listener.
+    let listeners: BTreeSet<String> = listeners.into_iter().collect::<Result<_>>()?;
+    command.args(&listeners);
     let output = run(&mut command).await?;
     let text = std::fs::read(&report)
         .with_context(|| format!("no report: {}", String::from_utf8_lossy(&output.stderr)))?;

@@ -16,12 +16,12 @@ const HOUR: u64 = 3600;
 const DAY: i64 = 86_400;
 
 /// The wall clock of one process.
-struct WallClock(PathBuf);
+pub(crate) struct WallClock(PathBuf);
 
 impl WallClock {
-    /// A clock that is right, and the environment by which a process takes it.
-    fn new(folder: &Folder) -> Result<(Self, Vec<(String, String)>)> {
-        let clock = Self(folder.path().join("clock"));
+    /// A clock that is right, in a file of this name, and the environment by which a process takes it.
+    pub(crate) fn new(folder: &Folder, name: &str) -> Result<(Self, Vec<(String, String)>)> {
+        let clock = Self(folder.path().join(name));
         clock.set("+0")?;
         let env = [
             ("LD_PRELOAD", part("libfaketime")?.display().to_string()),
@@ -34,7 +34,7 @@ impl WallClock {
     }
 
     /// Sets it so far from the right time; the process sees it within a second.
-    fn set(&self, offset: &str) -> Result<()> {
+    pub(crate) fn set(&self, offset: &str) -> Result<()> {
         let new = self.0.with_extension("new");
         std::fs::write(&new, format!("{offset}\n"))?;
         Ok(std::fs::rename(new, &self.0)?)
@@ -95,7 +95,7 @@ async fn healthy(session: &Session) -> Result<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_clock_set_forward_ends_what_is_over_and_set_back_it_stops_nobody() -> Result<()> {
     let folder = Folder::new("clocks")?;
-    let (clock, env) = WallClock::new(&folder)?;
+    let (clock, env) = WallClock::new(&folder, "clock")?;
     let aro = Aro::start_in(folder, AroOptions { clusters: 3, env, ..AroOptions::default() }).await?;
     let told = steps(&aro, &clock).await;
     aro.explain(told)?;

@@ -6,4 +6,5 @@ mod lives;
 mod outage;
 mod revoked;
 mod shared;
+mod skew;
 mod world;

@@ -17,6 +17,8 @@ use serde_json::{Value, json};
 pub struct Session {
     http: reqwest::Client,
     base: String,
+    /// What a browser sends as the origin of its page: the address that people use.
+    origin: String,
     cookie: Option<String>,
     bearer: Option<String>,
 }
@@ -111,7 +113,8 @@ impl Session {
     /// The authority is none.
     pub fn open(ca_pem: &str, base: &str, cookie: Option<String>) -> Result<Self> {
         let base = base.trim_end_matches('/').to_owned();
-        Ok(Self { http: http_client(ca_pem)?.build()?, base, cookie, bearer: None })
+        let origin = base.clone();
+        Ok(Self { http: http_client(ca_pem)?.build()?, base, origin, cookie, bearer: None })
     }
 
     /// Follows a page of the portal: server-sent events, as its script reads them.
@@ -246,7 +249,7 @@ impl Session {
             let info = self.get("/api/info").await?.ok()?.json()?;
             let csrf = info.get("csrf").and_then(Value::as_str).context("no csrf in /api/info")?;
             headers.push(("x-csrf-token", csrf.to_owned()));
-            headers.push(("origin", self.base.clone()));
+            headers.push(("origin", self.origin.clone()));
         }
         if body.is_some() {
             headers.push(("content-type", "application/json".to_owned()));

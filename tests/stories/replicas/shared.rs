@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, ensure};
 use reqwest::Method;
 use tests_kit::{GENEROUS, Session, kubeconfig_server, kubeconfig_token};
 
-use super::world::Replicas;
+use super::world::{Opened, Replicas};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sign_in_begun_on_one_replica_ends_on_another_and_holds_on_both() -> Result<()> {
@@ -44,24 +44,15 @@ async fn a_grant_of_one_replica_works_on_another_and_its_end_is_seen_on_both() -
     let alice = world.alice().await?;
     let resource = world.cluster(&alice).await?;
     let text = alice.kubeconfig(&resource, "read", "a story of replicas", None).await?;
-    let (server, token) = (kubeconfig_server(&text)?, kubeconfig_token(&text)?);
-    let path = server.strip_prefix(&world.proxy_url).context("the balancer's address")?.to_owned();
-    let asked = async || {
-        let mut statuses = Vec::new();
-        for replica in &world.replicas {
-            let here = Session::open(world.authority.pem(), &replica.proxy_url, None)?.with_bearer(&token);
-            statuses.push(here.get(&format!("{path}/api/v1/pods")).await?.status);
-        }
-        anyhow::Ok(statuses)
-    };
-    let before = asked().await?;
+    let opened = Opened::new(&world, &text)?;
+    let before = opened.statuses(&world).await?;
     ensure!(before == [200, 200], "{before:?}");
     let grants = alice.grants().await?;
     let id = grants.iter().find_map(|grant| grant["id"].as_str()).context("a grant")?.to_owned();
     alice.revoke(&id).await?;
     // How soon is held by `revoked.rs`.
     tests_kit::until("it is refused on both", GENEROUS, async || {
-        let after = asked().await?;
+        let after = opened.statuses(&world).await?;
         ensure!(after == [401, 401], "{after:?}");
         Ok(())
     })

@@ -8,9 +8,10 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use tests_kit::{
     Authority, ControlPlane, Folder, GENEROUS, Haproxy, PortalSettings, Postgres, Process, Provider, Session,
-    binary, earlier_binary, free_port, process_settings, sign_in, until,
+    binary, earlier_binary, free_port, kubeconfig_server, kubeconfig_token, process_settings, sign_in, until,
 };
 
+use crate::clocks::WallClock;
 use crate::serve::served::{SECRET, password, provider_config, secret_client, write_server};
 
 /// Who signs in: SRE who may elevate, auditor and admin.
@@ -48,6 +49,15 @@ impl Replicas {
 
     /// The same with what holds while the store is away (`store.outage`).
     pub(super) async fn start_with(outage: &str, more: &str) -> Result<Self> {
+        Self::start_each(outage, more, [None, None]).await
+    }
+
+    /// Two replicas whose wall clocks are so far from the right time.
+    pub(super) async fn start_skewed(offsets: [&str; 2]) -> Result<Self> {
+        Self::start_each("refuse", "", offsets.map(Some)).await
+    }
+
+    async fn start_each(outage: &str, more: &str, offsets: [Option<&str>; 2]) -> Result<Self> {
         let (folder, authority) = (Folder::new("replicas")?, Authority::new("replicas")?);
         folder.write("ca.pem", authority.pem())?;
         write_server(&folder, &authority)?;
@@ -59,7 +69,7 @@ impl Replicas {
         let provider = provider_config(&url, provider_port, &secret_client());
         let provider = Provider::start(&folder, &provider).await?;
         let mut replicas = Vec::new();
-        for n in 0..2 {
+        for (n, offset) in offsets.into_iter().enumerate() {
             let own = free_port()?;
             let (name, admin, ssh) = (format!("replica-{n}"), free_port()?, free_port()?);
             folder.write(
@@ -71,7 +81,7 @@ impl Replicas {
                 let made = std::fs::read_to_string(folder.path().join("replica-0.keyring.json"))?;
                 write_private(&folder, &format!("{name}.keyring.json"), &made)?;
             }
-            let process = serve(&folder, &name)?;
+            let process = serve(&folder, &name, offset)?;
             let (here, proxy) = (format!("https://localhost:{own}"), format!("https://127.0.0.1:{own}"));
             let replica = Replica { process, url: here, proxy_url: proxy, ssh, name };
             // One after the other: the others start with the keyring of the first.
@@ -161,12 +171,37 @@ impl Replica {
 
     /// Starts it again after its end.
     pub(super) async fn again(&mut self, world: &Folder, authority: &Authority) -> Result<()> {
-        self.process = serve(world, &self.name)?;
+        self.process = serve(world, &self.name, None)?;
         self.ready(authority).await
     }
 
     fn port(&self) -> Option<u16> {
         self.url.rsplit_once(':')?.1.parse().ok()
+    }
+}
+
+/// What a kubeconfig opens on each replica, past the balancer.
+pub(super) struct Opened {
+    path: String,
+    token: String,
+}
+
+impl Opened {
+    pub(super) fn new(world: &Replicas, kubeconfig: &str) -> Result<Self> {
+        let server = kubeconfig_server(kubeconfig)?;
+        let path = server.strip_prefix(&world.proxy_url).context("the balancer's address")?.to_owned();
+        Ok(Self { path, token: kubeconfig_token(kubeconfig)? })
+    }
+
+    /// How each replica answers a list of pods.
+    pub(super) async fn statuses(&self, world: &Replicas) -> Result<Vec<u16>> {
+        let mut statuses = Vec::new();
+        for replica in &world.replicas {
+            let here = Session::open(world.authority.pem(), &replica.proxy_url, None)?;
+            let path = format!("{}/api/v1/pods", self.path);
+            statuses.push(here.with_bearer(&self.token).get(&path).await?.status);
+        }
+        Ok(statuses)
     }
 }
 
@@ -179,11 +214,16 @@ pub(super) fn write_private(folder: &Folder, name: &str, text: &str) -> Result<(
     Ok(std::fs::rename(new, path)?)
 }
 
-fn serve(folder: &Folder, name: &str) -> Result<Process> {
+fn serve(folder: &Folder, name: &str, offset: Option<&str>) -> Result<Process> {
     // In the soak one of two is of the version before.
     let program = if name.ends_with("-1") { earlier_binary("aro")? } else { binary("aro")? };
     let mut command = Command::new(program);
     command.args(["portal", "--config", &format!("{name}.toml")]).current_dir(folder.path());
+    if let Some(offset) = offset {
+        let (clock, env) = WallClock::new(folder, &format!("{name}.clock"))?;
+        clock.set(offset)?;
+        command.envs(env);
+    }
     Process::start(folder, name, &mut command)
 }
 

@@ -1,4 +1,4 @@
-//! Answers of the store that are lost after the write, and a store that is away.
+//! Answers of the store that are lost after the write, a store that is away, and one whose driver panics.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -15,16 +15,18 @@ use tests_kit::{Delivery, Interposed, StoreCall, StoreInterceptor, told_to_fail}
 use super::{Api, path, wanted};
 use crate::AdminParts;
 
-/// Loses the answers of the next writes to clusters, or is away.
+/// Loses the answers of the next writes to clusters, is away, or panics.
 #[derive(Debug, Default)]
 struct Lossy {
     lose: AtomicU32,
     away: AtomicBool,
+    panics: AtomicBool,
 }
 
 #[async_trait]
 impl StoreInterceptor for Lossy {
     async fn before(&self, _: &SharedStore, call: StoreCall<'_>) -> Result<Delivery, StoreError> {
+        assert!(!self.panics.load(Ordering::Relaxed), "a secret of the store");
         if self.away.load(Ordering::Relaxed) {
             return Err(told_to_fail());
         }
@@ -80,5 +82,20 @@ async fn a_store_that_is_away_is_a_503_that_says_when_to_come_again() {
     }
     assert_eq!(api.call("GET", "/healthz/ready", None).await.status, StatusCode::INTERNAL_SERVER_ERROR);
     store.away.store(false, Ordering::Relaxed);
+    assert_eq!(api.call("GET", &path("c"), None).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_panic_is_a_500_of_one_request_with_its_id() {
+    let (api, store) = lossy().await;
+    assert_eq!(api.call("PUT", &path("c"), Some(wanted(1))).await.status, StatusCode::CREATED);
+    store.panics.store(true, Ordering::Relaxed);
+    for (method, body) in [("GET", None), ("PUT", Some(wanted(1))), ("DELETE", None)] {
+        let told = api.call(method, &path("c"), body).await;
+        let (status, code, _) = told.refusal();
+        assert_eq!((status, code.as_str()), (500, "InternalServerError"));
+        assert!(!told.header("x-ms-request-id").is_empty() && !told.text.contains("secret"), "{}", told.text);
+    }
+    store.panics.store(false, Ordering::Relaxed);
     assert_eq!(api.call("GET", &path("c"), None).await.status, StatusCode::OK);
 }
