@@ -182,6 +182,8 @@ impl Call<'_> {
             (None, "list") => list::answer(self, kind, at),
             (None | Some("status" | "scale"), "get") => self.get(kind, at),
             (None | Some("status"), _) => write::answer(self, request, verb, kind, at).await,
+            // It is a deletion, for no simulated cluster has budgets of disruption.
+            (Some("eviction"), "create") if is_pod => write::answer(self, request, verb, kind, at).await,
             (Some("scale" | "binding" | "eviction"), _) => Err(Failure::read_only()),
             (Some(_), _) => Err(Failure::not_simulated()),
         }

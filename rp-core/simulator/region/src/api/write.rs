@@ -40,6 +40,9 @@ pub(super) async fn answer(
     let _turn = written.turn();
     let writer = Writer { call, kind, at, options, written: &written };
     match verb {
+        "create" if at.subresource.as_deref() == Some("eviction") => {
+            writer.delete(&DeleteOptions::of_eviction(&body, &call.query)?)
+        }
         "create" => writer.create(&document(&body, content_type)?),
         "update" => writer.update(document(&body, content_type)?),
         "patch" => writer.patch(&body, content_type),

@@ -237,3 +237,22 @@ async fn the_operator_that_the_service_deploys_runs_at_once() {
     assert_eq!(container["name"], "aro-operator", "{pods}");
     assert_eq!(container["image"], "registry.invalid/aro:new", "{pods}");
 }
+
+#[tokio::test]
+async fn an_eviction_deletes_the_pod_that_is_meant() {
+    let bench = Bench::new().await;
+    let (_, all) = bench.get(0, "/api/v1/namespaces/openshift-etcd/pods").await;
+    let text = |pod: &Value, member: &str| pod["metadata"][member].as_str().unwrap().to_owned();
+    let (name, uid) = (text(&all["items"][0], "name"), text(&all["items"][0], "uid"));
+    let one = format!("/api/v1/namespaces/openshift-etcd/pods/{name}");
+    let eviction = |uid: &str| {
+        json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": "openshift-etcd"},
+            "deleteOptions": {"preconditions": {"uid": uid}}})
+    };
+    let path = format!("{one}/eviction");
+    assert_eq!(send(&bench, "POST", &path, JSON, &eviction("another")).await.0, 409);
+    assert_eq!(send(&bench, "POST", &format!("{path}?dryRun=All"), JSON, &eviction(&uid)).await.0, 200);
+    assert_eq!(bench.get(0, &one).await.0, 200, "a dry run deleted it");
+    assert_eq!(send(&bench, "POST", &path, JSON, &eviction(&uid)).await.0, 200);
+    assert_eq!(bench.get(0, &one).await.0, 404);
+}

@@ -66,6 +66,13 @@ impl DeleteOptions {
         Ok(Self { dry_run: dry_run(texts)?, uid: text("uid"), version: text("resourceVersion") })
     }
 
+    /// Reads those of an `Eviction` object.
+    pub(super) fn of_eviction(body: &[u8], query: &QueryParameters) -> Result<Self, Failure> {
+        let eviction: Value =
+            serde_json::from_slice(body).map_err(|_| Failure::bad("the body of the request is no JSON"))?;
+        Self::read(eviction["deleteOptions"].to_string().as_bytes(), query)
+    }
+
     /// Refuses an object that is not the one that is meant.
     pub(super) fn check(&self, kind: &Kind, name: &str, object: &Value) -> Result<(), Failure> {
         for (what, member, wanted) in
