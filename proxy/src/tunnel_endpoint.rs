@@ -7,6 +7,8 @@
 
 mod client_hello;
 mod destinations;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod handle;
 mod pin;
 mod relay;

@@ -97,7 +97,7 @@ pub(crate) fn without_test<'a>(named: impl Iterator<Item = (&'a str, &'a str)>) 
     Ok(wrong)
 }
 
-const FOLDERS: [(&str, &str); 51] = [
+const FOLDERS: [(&str, &str); 53] = [
     ("stories", "tests/stories"),
     ("contracts", "tests/contracts"),
     ("powercut", "tests/powercut"),
@@ -118,6 +118,8 @@ const FOLDERS: [(&str, &str); 51] = [
     ("rp-install", "rp-core/install"),
     ("rp-kube", "rp-core/kube"),
     ("rp-maintenance", "rp-core/maintenance"),
+    ("rp-actions", "rp-core/actions"),
+    ("rp-notify", "rp-core/notify"),
     ("rp-metrics", "rp-core/metrics"),
     ("rp-monitor", "rp-core/monitor"),
     ("rp-net", "rp-core/net"),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::response::Response;
-pub use portal_model::actions::ActionReport;
+pub use portal_model::actions::ActionResult;
 use portal_model::actions::{Action, ActionOrder, Decision, MOST_WAIT, WorkloadKind, act};
 use portal_model::saved::invalid;
 use portal_model::state::PortalState;

@@ -110,7 +110,7 @@ pub struct ActionOrder {
 /// What came of it.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ActionReport {
+pub struct ActionResult {
     /// As the audit log names it: `node.cordon`.
     pub action: &'static str,
     /// The kind of the object.
@@ -145,7 +145,7 @@ pub async fn act(
     user: &CurrentUser,
     id: &ResourceId,
     order: ActionOrder,
-) -> Result<ActionReport, ChangeError> {
+) -> Result<ActionResult, ChangeError> {
     let elevation = require_elevation(&state.session, &user.caller, id, order.action.rights()).await?;
     let reason = if order.dry_run {
         "dry run".to_owned()
@@ -221,7 +221,7 @@ async fn promise(api: &PersonApi, action: &Action) -> Result<(), Fault> {
 }
 
 /// Carries it out, and writes the entry of its end.
-async fn finish(api: &PersonApi, order: ActionOrder) -> Result<ActionReport, Fault> {
+async fn finish(api: &PersonApi, order: ActionOrder) -> Result<ActionResult, Fault> {
     let mut drained = DrainReport::default();
     let done = tokio::time::timeout(WITHIN, carry_out(api, &order, &mut drained)).await;
     let is_drain = matches!(order.action, Action::Drain { .. });
@@ -248,7 +248,7 @@ async fn finish(api: &PersonApi, order: ActionOrder) -> Result<ActionReport, Fau
         Err(fault) => return Err(fault),
     };
     let (kind, namespace, name) = order.action.object();
-    Ok(ActionReport {
+    Ok(ActionResult {
         action: order.action.verb(),
         kind,
         namespace: namespace.to_owned(),

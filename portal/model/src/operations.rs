@@ -308,7 +308,7 @@ pub fn run(log: &OperationLog) -> Run {
         kind: log.kind.clone(),
         phase: log.phase.clone(),
         started: log.started.seconds(),
-        ended: log.ended.map(rp_base::Timestamp::seconds),
+        ended: log.ended.map(Timestamp::seconds),
         result: log.result.clone(),
         error: log.error.clone(),
         attempt: log.attempt,

@@ -7,9 +7,7 @@ use axum::body::Bytes;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use http::StatusCode;
-use portal_model::actions::{
-    Action, ActionOrder, ActionReport, Decision, Preview, WorkloadKind, act, preview, reason_limits,
-};
+use portal_model::actions::{Action, ActionOrder, ActionResult, Preview, act, preview, reason_limits};
 use portal_model::index::Entry;
 use portal_model::saved::ChangeError;
 use portal_model::state::PortalState;
@@ -21,6 +19,7 @@ use portal_session::return_path::return_path;
 use portal_session::user::CurrentUser;
 use web::{ConfirmChoices, ConfirmField, ConfirmPage, Link, NavItem};
 
+use crate::act_form::ActForm;
 use crate::act_words::{drained, pods_of, words};
 use crate::answer::answer;
 use crate::cluster_path::ClusterPath;
@@ -31,93 +30,6 @@ use crate::frame::frame;
 const STEP: Duration = Duration::from_secs(8);
 /// Requests of a drain that the page sends by itself; then the person is asked whether to go on.
 const MOST_ROUNDS: u32 = 60;
-
-/// What the dialog is asked for, and what it posts.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct ActForm {
-    /// `cordon`, `uncordon`, `drain`, `approve`, `deny`, `delete`, `restart` or `scale`.
-    pub(crate) action: String,
-    /// Of a workload.
-    pub(crate) kind: String,
-    pub(crate) namespace: String,
-    pub(crate) name: String,
-    /// `force`: without regard to budgets, or to the kubelet.
-    how: String,
-    replicas: String,
-    /// How many replicas the person saw.
-    from: String,
-    why: String,
-    back: String,
-    /// Which request of a drain this is.
-    round: u32,
-    /// Pods that earlier requests of this drain asked to leave.
-    moved: usize,
-}
-
-impl ActForm {
-    fn read(body: &[u8]) -> Self {
-        let mut form = Self::default();
-        for (name, value) in url::form_urlencoded::parse(body) {
-            let field = match name.as_ref() {
-                "do" => &mut form.action,
-                "kind" => &mut form.kind,
-                "namespace" => &mut form.namespace,
-                "name" => &mut form.name,
-                "how" => &mut form.how,
-                "replicas" => &mut form.replicas,
-                "from" => &mut form.from,
-                "why" => &mut form.why,
-                "back" => &mut form.back,
-                "round" => {
-                    form.round = value.parse().unwrap_or_default();
-                    continue;
-                }
-                "moved" => {
-                    form.moved = value.parse().unwrap_or_default();
-                    continue;
-                }
-                _ => continue,
-            };
-            *field = value.into_owned();
-        }
-        form
-    }
-
-    /// The action that is meant; `to`: how many replicas, where that is known.
-    fn action(&self, to: u32) -> Option<Action> {
-        let (node, force) = (self.name.clone(), self.how == "force");
-        let (namespace, name) = (self.namespace.clone(), self.name.clone());
-        let kind = WorkloadKind::named(&self.kind);
-        Some(match self.action.as_str() {
-            "cordon" => Action::Cordon { node },
-            "uncordon" => Action::Uncordon { node },
-            "drain" => Action::Drain { node, force },
-            "approve" => Action::Decide { csr: name, decision: Decision::Approve },
-            "deny" => Action::Decide { csr: name, decision: Decision::Deny },
-            "delete" => Action::DeletePod { namespace, name, force },
-            "restart" => Action::Restart { kind: kind?, namespace, name },
-            "scale" => {
-                let from = self.from.parse().ok();
-                Action::Scale { kind: kind?, namespace, name, from, to }
-            }
-            _ => return None,
-        })
-    }
-
-    /// The page of the object.
-    fn home(&self, entry: &Entry) -> String {
-        let enc = web::text::encode;
-        let (base, namespace, name) = (entry.path(), enc(&self.namespace), enc(&self.name));
-        match self.action.as_str() {
-            "cordon" | "uncordon" | "drain" => format!("{base}/nodes/{name}"),
-            "approve" | "deny" => {
-                format!("{base}/resources/certificates.k8s.io/v1/certificatesigningrequests/{name}")
-            }
-            "delete" => format!("{base}/pods"),
-            _ => format!("{base}/workloads/{}/{namespace}/{name}", enc(&self.kind)),
-        }
-    }
-}
 
 /// Asks whether to do it, and why.
 pub async fn dialog(
@@ -297,7 +209,7 @@ fn progress(
     context: &Context,
     entry: &Entry,
     form: &ActForm,
-    report: &ActionReport,
+    report: &ActionResult,
 ) -> ConfirmPage {
     let drain = report.drain.clone().unwrap_or_default();
     let (moved, round) = (form.moved + drain.moved.len(), form.round + 1);

@@ -7,7 +7,7 @@ use rp_documents::Role;
 use rp_openshift::namespaces::is_openshift;
 use web::Link;
 
-use crate::act::ActForm;
+use crate::act_form::ActForm;
 
 /// Pods that a dialog names.
 const NAMED: usize = 10;

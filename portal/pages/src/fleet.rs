@@ -51,11 +51,8 @@ pub async fn page(
     let mut frame = frame(&state, &context);
     frame.place = NavItem::Fleet;
     let cut = |text: &str, most: usize| text.trim().chars().take(most).collect::<String>();
-    let may_ask = if user.has(Role::Sre) {
-        AccessDecision::Yes
-    } else {
-        crate::explore::role_to_query(&state)
-    };
+    let may_ask =
+        if user.has(Role::Sre) { AccessDecision::Yes } else { crate::explore::role_to_query(&state) };
     let known = web::AGGREGATES.iter().find(|(value, _)| *value == asked.aggregate);
     let mut page = FleetPage {
         clusters: cut(&asked.clusters, MOST_CLUSTERS),

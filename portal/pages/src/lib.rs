@@ -4,6 +4,7 @@
 pub mod access;
 mod access_dialog;
 pub mod act;
+mod act_form;
 mod act_words;
 pub mod alerts;
 pub mod answer;

@@ -92,7 +92,7 @@ async fn question(
     query: &TerminalQuery,
 ) -> AccessQuestion {
     let offer = access_offer::offer(state, user, entry, &TERMINAL).await;
-    let back = format!("{}&{CARRIED}", query.href(&format!("{}/terminal", entry.path())));
+    let back = format!("{}&{CARRIED}", query.href(format!("{}/terminal", entry.path())));
     access_dialog::question(state, entry, &offer, &back)
 }
 
@@ -224,7 +224,7 @@ pub async fn give(
         ..TERMINAL.request(id.clone(), form.reason.clone())
     };
     let Err(error) = state.session.access.issue(&user.caller, ask).await else {
-        return Ok(see_other(&query.href(&format!("{}/terminal", entry.path()))));
+        return Ok(see_other(&query.href(format!("{}/terminal", entry.path()))));
     };
     let mut asked = AccessQuestion { form, ..AccessQuestion::default() };
     match &error {

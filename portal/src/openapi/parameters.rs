@@ -37,7 +37,10 @@ fn described(name: &str, rest: bool, of_cluster: bool) -> (&'static str, Value) 
         "api" => ("Group of the object's API; `core` for the group without a name", text()),
         "version" => ("Version of the object's API", text()),
         "plural" => ("Kind of the object, in the plural as in paths of its API", text()),
-        "kind" => ("Name of the statistic", text()),
+        "kind" => ("Kind of the workload, or name of the statistic", text()),
+        "destination" => ("Name of the destination, as the settings have it", text()),
+        "node" => ("Name of the node", text()),
+        "csr" => ("Name of the certificate signing request", text()),
         _ => ("As an answer or the guide names it", text()),
     }
 }

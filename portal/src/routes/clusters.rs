@@ -3,6 +3,7 @@
 use portal_api as api;
 use portal_api::answer::{Items, ReasonRequest};
 use portal_api::cluster_objects as observed;
+use portal_model::actions::WorkloadKind;
 use portal_model::cluster_list::ClusterView;
 use schemars::JsonSchema;
 use web::ListQuery;
@@ -128,43 +129,47 @@ pub(super) static ROWS: &[Route] = &[
     action(v1!("/nodes/{node}/cordon"), "node.cordon", handler!(api::actions::cordon))
         .doc("cordonNode", "actions", "Keep new pods away from a node")
         .takes::<api::actions::ActionRequest>()
-        .answers(json::<api::actions::ActionReport>()),
+        .answers(json::<api::actions::ActionResult>()),
     action(v1!("/nodes/{node}/uncordon"), "node.uncordon", handler!(api::actions::uncordon))
         .doc("uncordonNode", "actions", "Let a node take pods again")
         .takes::<api::actions::ActionRequest>()
-        .answers(json::<api::actions::ActionReport>()),
+        .answers(json::<api::actions::ActionResult>()),
     action(v1!("/nodes/{node}/drain"), "node.drain", handler!(api::actions::drain))
         .doc("drainNode", "actions", "Cordon a node and move its pods away")
         .takes::<api::actions::DrainRequest>()
-        .answers(json::<api::actions::ActionReport>()),
+        .answers(json::<api::actions::ActionResult>()),
     action(v1!("/csrs/{csr}/approve"), "csr.approve", handler!(api::actions::approve_csr))
         .doc("approveCsr", "actions", "Approve a certificate signing request")
         .takes::<api::actions::ActionRequest>()
-        .answers(json::<api::actions::ActionReport>()),
+        .answers(json::<api::actions::ActionResult>()),
     action(v1!("/csrs/{csr}/deny"), "csr.deny", handler!(api::actions::deny_csr))
         .doc("denyCsr", "actions", "Deny a certificate signing request")
         .takes::<api::actions::ActionRequest>()
-        .answers(json::<api::actions::ActionReport>()),
+        .answers(json::<api::actions::ActionResult>()),
     action(v1!("/pods/{namespace}/{item}/delete"), "pod.delete", handler!(api::actions::delete_pod))
         .doc("deletePod", "actions", "Delete a pod of the platform")
         .takes::<api::actions::DeletePodRequest>()
-        .answers(json::<api::actions::ActionReport>()),
+        .answers(json::<api::actions::ActionResult>()),
     action(
         v1!("/workloads/{kind}/{namespace}/{item}/restart"),
         "workload.restart",
         handler!(api::actions::restart),
     )
     .doc("restartWorkload", "actions", "Make the pods of a workload of the platform anew")
+    .one_of("kind", || WorkloadKind::ALL.map(WorkloadKind::name).to_vec())
     .takes::<api::actions::ActionRequest>()
-    .answers(json::<api::actions::ActionReport>()),
+    .answers(json::<api::actions::ActionResult>()),
     action(
         v1!("/workloads/{kind}/{namespace}/{item}/scale"),
         "workload.scale",
         handler!(api::actions::scale),
     )
     .doc("scaleWorkload", "actions", "Ask a workload of the platform for another number of replicas")
+    .one_of("kind", || {
+        WorkloadKind::ALL.into_iter().filter(|kind| kind.scales()).map(WorkloadKind::name).collect()
+    })
     .takes::<api::actions::ScaleRequest>()
-    .answers(json::<api::actions::ActionReport>()),
+    .answers(json::<api::actions::ActionResult>()),
     // Destinations of tunnels, and the cluster's admin credential.
     get(v1!("/tunnel"), ELEVATED, Read("cluster.view"), handler!(api::tunnels::offer))
         .doc("getTunnelOffer", "clusters", "What a tunnel to the cluster may lead to, and the keys to pin")

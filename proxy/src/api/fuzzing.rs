@@ -5,7 +5,7 @@ use rp_documents::{ResourceId, Rights};
 
 use super::redirect::RedirectContext;
 use super::request::Classified;
-use super::{address, headers, redirect, request, rules, session_kind};
+use super::{address, headers, kube_protobuf, redirect, request, rules, session_kind};
 
 pub use super::session_recording::fuzzing::{ReadSession, spdy, websocket};
 
@@ -32,6 +32,11 @@ pub fn opens(request: &Classified, upgrade: bool) -> String {
 /// The rights that a request needs.
 pub fn needed(request: &Classified, upgrade: bool) -> Rights {
     rules::needed(request, upgrade)
+}
+
+/// An access review in Kubernetes' protobuf encoding, as JSON.
+pub fn access_review(bytes: &[u8]) -> Option<serde_json::Value> {
+    kube_protobuf::access_review(bytes)
 }
 
 /// Headers towards the cluster.

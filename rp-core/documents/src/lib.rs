@@ -49,8 +49,8 @@ pub use login::{LoginCode, LoginFlow, SignIn};
 pub use maintenance::{ManifestDocument, ScheduleDocument};
 pub use mirror::{ClusterMirror, MirroredIngress, MirroredPrincipal, MirroredWorkers};
 pub use notification::{
-    Notification, NotificationCursor, NotificationEvent, NotificationFact, NotificationKind, NotificationMark,
-    NotificationState, Severity,
+    Notification, NotificationCursor, NotificationEvent, NotificationFact, NotificationKind,
+    NotificationMark, NotificationState, Severity,
 };
 pub use offer::{OpenShiftVersionDocument, PlatformRole, RoleSetDocument};
 pub use operation::{AsyncOperation, AsyncOperationDocument, Reservation};

@@ -1,6 +1,8 @@
 //! What several fuzz targets need: cuts of an input, chance that is always the same, and models of how other programs
 //! read the same bytes. The models are written from those programs' sources and share no code with the product.
 
+pub mod client_hello;
+pub mod kube_protobuf;
 pub mod node_spdy;
 pub mod node_websocket;
 pub mod request_info;

@@ -37,11 +37,11 @@ async fn actions_need_a_reason_or_are_tried_only() {
     assert_eq!(exit, Exit::Ok, "{notes}");
     assert!(table.lines().nth(1).is_some_and(|row| row.contains("2 replicas") && row.contains("3 replicas")));
     let seen = portal.seen.try_iter().last().unwrap();
-    assert!(seen.1.ends_with("/workloads/deployment/openshift-dns/web/scale"), "{}", seen.1);
+    assert!(seen.1.ends_with("/workloads/deployment/openshift-dns/web/scale?"), "{}", seen.1);
     assert_eq!(seen.2, json!({"replicas": 3, "from": 2, "reason": WHY, "dryRun": false}));
     portal.run(&["csr", "approve", &cluster, "csr-1", "--dry-run"]).await;
     let seen = portal.seen.try_iter().last().unwrap();
-    assert!(seen.1.ends_with("/csrs/csr-1/approve") && seen.2["dryRun"] == true, "{seen:?}");
+    assert!(seen.1.ends_with("/csrs/csr-1/approve?") && seen.2["dryRun"] == true, "{seen:?}");
     let silent = [&["aro"][..], &["node", "cordon", &cluster, "worker-1"]].concat();
     assert!(Aro::try_parse_from(silent).is_err(), "no reason");
     let many = [&["aro"][..], &scale[..6], &["5000", "--reason", WHY]].concat();

@@ -26,7 +26,7 @@ async fn maintenance_is_ordered_waited_for_and_cancelled() {
     let stuck = ["manifests", "order", &cluster, "operator update", "--reason", "a new version", "--wait"];
     let (exit, text, notes) = portal.run(&[&stuck[..], &["--wait-limit", "1s", "-o", "json"]].concat()).await;
     assert_eq!(serde_json::from_str::<Value>(&text).unwrap()["state"], "Pending");
-    assert!(exit == Exit::Failed && notes.contains("m-2 is not over after 1 s"), "{exit:?} {notes}");
+    assert!(exit == Exit::Failed && notes.contains("m-2 is still in progress after 1 s"), "{exit:?} {notes}");
     portal.seen.try_iter().for_each(drop);
     let (exit, _, notes) = portal.run(&[&stuck[..], &["--run-after", "2099-01-01T00:00:00Z"]].concat()).await;
     assert!(exit == Exit::Usage && notes.contains("--wait-limit"), "{exit:?} {notes}");

@@ -103,7 +103,7 @@ async fn act(
     let client = Client::new(&action.connection)?;
     let path = path(&resolve(&client, cluster).await?, place)?;
     let answer = client.post(&path, &filled(body, action)).await?;
-    out.value(action.connection.output, &answer, |answer| row(answer))
+    out.value(action.connection.output, &answer, row)
 }
 
 fn row(answer: &Value) -> Table {

@@ -87,11 +87,11 @@ mod tests {
         assert_eq!(of(ActionError::Conflict("x".to_owned())), (409, "conflict", Side::You));
         assert_eq!(of(ActionError::Missing("x".to_owned())), (404, "not_there", Side::Cluster));
         let answers = |status: u16| {
-            let fault = answered(StatusCode::from_u16(status).unwrap(), "etcd says no");
+            let fault = answered(StatusCode::from_u16(status).unwrap(), "there is no leader");
             (fault.status.as_u16(), fault.code, fault.why)
         };
-        assert_eq!(answers(409), (409, "conflict", "etcd says no".to_owned()));
-        assert_eq!(answers(422), (422, "cluster_refused", "etcd says no".to_owned()));
+        assert_eq!(answers(409), (409, "conflict", "there is no leader".to_owned()));
+        assert_eq!(answers(422), (422, "cluster_refused", "there is no leader".to_owned()));
         assert_eq!(answers(500).0, 502);
     }
 }
