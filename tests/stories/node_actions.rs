@@ -11,6 +11,8 @@ use tests_kit::{Answer, Aro, AroOptions, GENEROUS, OpenShift, Session, shown, un
 use crate::maintenance::{command_line, refused};
 
 const NAMESPACE: &str = "openshift-etcd";
+/// What a browser sends for a page.
+const PAGE: [(&str, &str); 2] = [("accept", "text/html"), ("sec-fetch-mode", "navigate")];
 const WHY: &str = "INC-1234 the disk of the node fails";
 
 struct World {
@@ -37,6 +39,11 @@ impl World {
 
     async fn done(&self, place: &str, body: &Value) -> Result<Value> {
         self.act(place, body).await?.ok().with_context(|| format!("{place} {body}"))?.json()
+    }
+
+    /// A page, as a browser asks for it.
+    async fn page(&self, path: &str) -> Result<Answer> {
+        self.person.send(Method::GET, path, &PAGE, None).await
     }
 
     async fn kubectl(&self, args: &[&str]) -> Result<String> {
@@ -125,7 +132,7 @@ async fn not_allowed(world: &World) -> Result<()> {
     let sre = world.aro.session("sre").await?;
     let path = format!("/api/v1/clusters{}/{place}", world.cluster);
     refused(&sre.change(Method::POST, &path, Some(&body)).await?, 403, "role_missing")?;
-    let dialog = world.person.get(&format!("{}/act?do=cordon&name=drained-1", world.cluster)).await?;
+    let dialog = world.page(&format!("{}/act?do=cordon&name=drained-1", world.cluster)).await?;
     ensure!(dialog.status == 403 && dialog.text.contains("/elevate"), "{}", shown(&dialog.text));
     ensure!(world.unschedulable("drained-1").await?.is_empty(), "it was cordoned");
     Ok(())
@@ -155,6 +162,9 @@ async fn blocked(world: &World) -> Result<()> {
     let tried = world.done("nodes/drained-1/drain", &json!({ "dryRun": true })).await?;
     let left = &tried["drain"]["left"][0];
     ensure!(left["name"] == "kept-1" && left["state"] == "blocked" && left["controller"] == "", "{tried}");
+    let forced = world.done("nodes/drained-1/drain", &json!({ "dryRun": true, "force": true })).await?;
+    ensure!(forced["drain"]["left"][0]["state"] == "movable", "{forced}");
+    ensure!(world.is_there("kept-1").await?, "a dry run deleted it");
     ensure!(world.unschedulable("drained-1").await?.is_empty(), "a dry run cordoned it");
     let told = world.done("nodes/drained-1/drain", &json!({ "reason": WHY, "waitSeconds": 1 })).await?;
     let (drain, left) = (&told["drain"], &told["drain"]["left"][0]);
@@ -298,10 +308,8 @@ async fn on_the_record(world: &World) -> Result<()> {
 
 /// The dialogs of the pages, without scripts.
 async fn by_form(world: &World) -> Result<()> {
-    let headers = [("accept", "text/html"), ("sec-fetch-mode", "navigate")];
     let path = format!("{}/act", world.cluster);
-    let asked = format!("{path}?do=drain&name=drained-1");
-    let dialog = world.person.send(Method::GET, &asked, &headers, None).await?.ok()?.text;
+    let dialog = world.page(&format!("{path}?do=drain&name=drained-1")).await?.ok()?.text;
     for part in ["Drain drained-1?", "No pod on the node is moved", "aro node drain"] {
         ensure!(dialog.contains(part), "{part}: {}", shown(&dialog));
     }
@@ -311,7 +319,7 @@ async fn by_form(world: &World) -> Result<()> {
         let mut form = url::form_urlencoded::Serializer::new(String::new());
         form.append_pair("csrf_token", token).extend_pairs(fields);
         let more = [("origin", world.person.base()), ("content-type", "application/x-www-form-urlencoded")];
-        let headers = [&headers[..], &more[..]].concat();
+        let headers = [&PAGE[..], &more[..]].concat();
         world.person.send(Method::POST, &path, &headers, Some(form.finish())).await
     };
     let drained = post(&[("do", "drain"), ("name", "drained-1"), ("how", "evict"), ("why", WHY)]).await?;

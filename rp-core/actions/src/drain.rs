@@ -167,10 +167,11 @@ async fn remove<A: ClusterApi>(
 ) -> Result<(PodState, String), ActionError<A::Error>> {
     let DrainPod { namespace, name, uid, .. } = pod;
     let path = format!("/api/v1/namespaces/{namespace}/pods/{name}");
-    let delete = json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}});
     let done = if options.force {
-        api.call(Method::DELETE, &options.mode.path(&path), Some(&delete)).await
+        api.call(Method::DELETE, &path, Some(&options.mode.delete_options(uid))).await
     } else {
+        // Of an eviction the API server reads the query, and passes the dry run on.
+        let delete = Mode::Change.delete_options(uid);
         let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction",
             "metadata": {"name": name, "namespace": namespace}, "deleteOptions": delete});
         api.call(Method::POST, &options.mode.path(&format!("{path}/eviction")), Some(&eviction)).await
@@ -273,6 +274,11 @@ mod tests {
         drain(&api, "n", DrainOptions { force: true, ..WAIT }, &mut report).await.unwrap();
         assert!(report.done);
         assert_eq!(api.writes()[1], "DELETE /api/v1/namespaces/openshift-dns/pods/a");
+
+        let api = node().with(PODS, json!({"items": [pod("a", "")]}));
+        let tried = DrainOptions { force: true, mode: Mode::DryRun, ..WAIT };
+        drain(&api, "n", tried, &mut DrainReport::default()).await.unwrap();
+        assert_eq!(api.bodies()[1]["dryRun"], json!(["All"]), "{:?}", api.writes());
     }
 
     #[tokio::test(start_paused = true)]

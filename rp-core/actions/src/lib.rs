@@ -23,7 +23,7 @@ pub use workloads::{MOST_REPLICAS, WorkloadKind, restart, scale, workload_replic
 
 use http::Method;
 use rules::RuleError;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// One cluster's API server, with a credential that may act.
 pub trait ClusterApi: Sync {
@@ -106,6 +106,16 @@ pub enum Mode {
 }
 
 impl Mode {
+    /// Options of a deletion of the object with this uid, so that its successor of the same name stays. An API server that
+    /// is sent options reads none of the query: a dry run is one of them.
+    fn delete_options(self, uid: &str) -> Value {
+        let mut options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}});
+        if self == Self::DryRun {
+            options["dryRun"] = json!(["All"]);
+        }
+        options
+    }
+
     /// The path of a request that changes something.
     fn path(self, path: &str) -> String {
         match self {

@@ -3,7 +3,7 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::{ActionError, Change, ClusterApi, Mode, Resource, controller, rules, shown_at};
+use crate::{ActionError, Change, ClusterApi, Mode, Resource, controller, rules, shown_at, text_at};
 
 /// What people are shown of a pod before they delete it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,13 +43,11 @@ pub async fn delete_pod<A: ClusterApi>(
 ) -> Result<Change, ActionError<A::Error>> {
     let pod = read(api, namespace, name).await?;
     let facts = PodFacts::new(&pod);
-    let mut options = json!({"apiVersion": "v1", "kind": "DeleteOptions",
-        "preconditions": {"uid": pod["metadata"]["uid"]}});
+    let mut options = mode.delete_options(text_at(&pod, "/metadata/uid"));
     if force {
         options["gracePeriodSeconds"] = json!(0);
     }
-    let path = mode.path(&resource().path(namespace, name));
-    api.call(Method::DELETE, &path, Some(&options)).await?;
+    api.call(Method::DELETE, &resource().path(namespace, name), Some(&options)).await?;
     let before = match facts.node.as_str() {
         "" => facts.phase,
         node => format!("{} on {node}", facts.phase),
@@ -86,9 +84,10 @@ mod tests {
         let change = delete_pod(&api, "openshift-dns", "p", false, Mode::Change).await.unwrap();
         assert_eq!(change, Change::new("Running on n", "deleted"));
         delete_pod(&api, "openshift-dns", "p", true, Mode::DryRun).await.unwrap();
-        assert_eq!(api.writes(), [format!("DELETE {path}"), format!("DELETE {path}?dryRun=All")]);
+        assert_eq!(api.writes(), [format!("DELETE {path}"), format!("DELETE {path}")]);
         let bodies = api.bodies();
         assert_eq!(bodies[0]["preconditions"]["uid"], "u");
+        assert_eq!((&bodies[0]["dryRun"], &bodies[1]["dryRun"]), (&Value::Null, &json!(["All"])));
         assert_eq!(
             (&bodies[0]["gracePeriodSeconds"], &bodies[1]["gracePeriodSeconds"]),
             (&Value::Null, &json!(0))
