@@ -162,7 +162,7 @@ fn guide() -> Result<Vec<String>> {
         block.split_once("\n```")
     });
     let (block, _) = block.context("deploy/README.md has no block of commands there")?;
-    Ok(block.lines().filter(|line| !line.starts_with("cargo ")).map(str::to_owned).collect())
+    Ok(block.lines().filter(|line| !line.contains("cargo build ")).map(str::to_owned).collect())
 }
 
 /// The example for several replicas, with a server on this machine and what the other roles need.

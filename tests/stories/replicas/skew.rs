@@ -1,6 +1,6 @@
 //! Two replicas whose clocks differ by more than a minute.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 use tests_kit::{GENEROUS, until};
 
@@ -24,11 +24,21 @@ async fn replicas_whose_clocks_differ_agree_on_what_opens_what() -> Result<()> {
         let there = alice.at(&world.replicas[other].url);
         let text = there.kubeconfig(&resource, "write", "a story of two clocks", Some(600)).await?;
         let opened = Opened::new(&world, &text)?;
-        let before = opened.statuses(&world).await?;
-        ensure!(before == [200, 200], "taken on replica {other}: {before:?}");
-        // Ended on the first, and with it the access of the other, on both.
+        let before = opened.deletions(&world).await?;
+        ensure!(before == [404, 404], "taken on replica {other}: {before:?}");
+        // Ended on the first, and with it the right to write on both; reading stays until it is revoked.
         here.post(&format!("/api/v1/elevations/{elevation}/end"), &json!({})).await?.ok()?;
-        until("the access ends with its elevation", GENEROUS, async || {
+        until("the elevation has ended on both", GENEROUS, async || {
+            let after = opened.deletions(&world).await?;
+            ensure!(after == [403, 403], "{after:?}");
+            Ok(())
+        })
+        .await?;
+        let grants = there.grants().await?;
+        let open =
+            grants.iter().find(|grant| grant["state"] == "active").with_context(|| format!("{grants:?}"))?;
+        here.revoke(open["id"].as_str().context("an id")?).await?;
+        until("the access has ended on both", GENEROUS, async || {
             let after = opened.statuses(&world).await?;
             ensure!(after == [401, 401], "{after:?}");
             Ok(())

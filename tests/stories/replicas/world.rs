@@ -5,6 +5,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
+use reqwest::Method;
 use serde_json::{Value, json};
 use tests_kit::{
     Authority, ControlPlane, Folder, GENEROUS, Haproxy, PortalSettings, Postgres, Process, Provider, Session,
@@ -195,11 +196,21 @@ impl Opened {
 
     /// How each replica answers a list of pods.
     pub(super) async fn statuses(&self, world: &Replicas) -> Result<Vec<u16>> {
+        self.asked(world, Method::GET, "pods").await
+    }
+
+    /// How each replica answers a deletion of what is not there: 404 with write rights, 403 without.
+    pub(super) async fn deletions(&self, world: &Replicas) -> Result<Vec<u16>> {
+        self.asked(world, Method::DELETE, "namespaces/default/configmaps/not-there").await
+    }
+
+    async fn asked(&self, world: &Replicas, method: Method, place: &str) -> Result<Vec<u16>> {
         let mut statuses = Vec::new();
         for replica in &world.replicas {
             let here = Session::open(world.authority.pem(), &replica.proxy_url, None)?;
-            let path = format!("{}/api/v1/pods", self.path);
-            statuses.push(here.with_bearer(&self.token).get(&path).await?.status);
+            let path = format!("{}/api/v1/{place}", self.path);
+            let here = here.with_bearer(&self.token);
+            statuses.push(here.send(method.clone(), &path, &[], None).await?.status);
         }
         Ok(statuses)
     }
