@@ -26,14 +26,15 @@ pub fn binary(name: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// `aro` of the profile that `ARO_TEST_PROFILE` names, for stories of what ships. Without it, as [`binary`].
+/// `aro` in the folder of cargo's target folder that `ARO_TEST_SHIPPED` names, for stories of what ships. Without it, as
+/// [`binary`].
 ///
 /// # Errors
 /// It is not built.
 pub fn shipped_binary() -> Result<PathBuf> {
-    let Ok(profile) = std::env::var("ARO_TEST_PROFILE") else { return binary("aro") };
-    let path = profile_folder()?.with_file_name(&profile).join("aro");
-    ensure!(path.exists(), "no {}; build it: cargo build --profile {profile} -p aro", path.display());
+    let Ok(folder) = std::env::var("ARO_TEST_SHIPPED") else { return binary("aro") };
+    let path = profile_folder()?.with_file_name(&folder).join("aro");
+    ensure!(path.exists(), "no {}; tests/run builds it, or cargo build --release -p aro", path.display());
     Ok(path)
 }
 

@@ -12,10 +12,9 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Build {
     arguments: Vec<String>,
-    /// Without the wrapper of the compiler that lints the workspace's crates: for optimised code, of which some lints
-    /// say other things than of the same code without.
-    #[serde(default)]
-    without_lints: bool,
+    /// The folder below cargo's target folder for what it builds in the end; what it builds on the way is shared with
+    /// the other builds. Without it, the target folder.
+    folder: Option<String>,
 }
 
 /// A test program that cargo built.
@@ -81,11 +80,12 @@ pub(crate) fn test_programs(
 
 fn one_build(workspace: &Path, build: &Build) -> Result<Vec<TestProgram>> {
     let mut command = Command::new("cargo");
-    if build.without_lints {
-        command.env_remove("RUSTC_WORKSPACE_WRAPPER");
+    command.args(&build.arguments);
+    if let Some(folder) = &build.folder {
+        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+        command.env("CARGO_BUILD_BUILD_DIR", &target).env("CARGO_TARGET_DIR", target.join(folder));
     }
     let mut cargo = command
-        .args(&build.arguments)
         .args(["--message-format", "json-render-diagnostics"])
         .current_dir(workspace)
         .stdin(Stdio::null())

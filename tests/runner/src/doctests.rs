@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use crate::build::TestProgram;
 use crate::program::{Failed, Job, Outcome, Passed};
 
-/// Runs the examples of packages, built by one invocation of cargo: two would build what both depend on twice, because
-/// each has features of its own.
+/// Runs the examples of all packages: a choice of them would have features of its own, and build again what they depend
+/// on. `packages`: those that must have some.
 pub(crate) fn run(workspace: &Path, packages: &[String]) -> Outcome {
     let begin = Instant::now();
-    let (text, ended_well) = output(workspace, packages).unwrap_or_else(|error| (error.to_string(), false));
+    let (text, ended_well) = output(workspace).unwrap_or_else(|error| (error.to_string(), false));
     let program = TestProgram {
         name: format!("{} (examples)", packages.join(", ")),
         path: "cargo".into(),
@@ -33,12 +33,11 @@ pub(crate) fn run(workspace: &Path, packages: &[String]) -> Outcome {
 }
 
 /// What cargo prints, all of it in its order, and whether it succeeds.
-fn output(workspace: &Path, packages: &[String]) -> std::io::Result<(String, bool)> {
+fn output(workspace: &Path) -> std::io::Result<(String, bool)> {
     let (mut reader, writer) = std::io::pipe()?;
     let mut command = Command::new("cargo");
     command
-        .args(["test", "--doc", "--no-fail-fast"])
-        .args(packages.iter().flat_map(|package| ["--package", package]))
+        .args(["test", "--workspace", "--doc", "--no-fail-fast"])
         .current_dir(workspace)
         .stdin(Stdio::null())
         .stdout(writer.try_clone()?)

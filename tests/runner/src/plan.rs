@@ -19,7 +19,7 @@ pub(crate) struct Plan {
     /// A command, relative to the workspace, that runs beside the builds and must succeed.
     #[serde(default)]
     pub(crate) beside_build: Vec<String>,
-    /// Packages whose documentation has examples that are run.
+    /// Packages whose documentation must have examples; those of all packages are run.
     #[serde(default)]
     pub(crate) examples: Vec<String>,
     #[serde(rename = "pass")]
