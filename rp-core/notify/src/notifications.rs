@@ -1,6 +1,7 @@
 //! What pages and the API show of notifications, and tests that people request. It reads the store, so that it is the same
 //! in every process.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use rp_base::{SharedClock, SharedRandom, Timestamp};
@@ -84,8 +85,12 @@ impl Notifications {
 
     async fn view(&self, destination: &Destination, most: u32) -> Result<DestinationView, StoreError> {
         let name = destination.name;
-        let waiting = self.outbox.waiting(name).await?;
+        let mut first = self.outbox.waiting(name).await?;
         let over = self.outbox.over(name, most).await?;
+        // One that ended between the two reads is in both.
+        let ended: HashSet<&str> = over.iter().map(|one| one.id.as_str()).collect();
+        first.items.retain(|one| !ended.contains(one.value.id.as_str()));
+        let waiting = &first.items;
         let tried =
             waiting.iter().filter(|one| one.value.attempts > 0).max_by_key(|one| one.value.last_attempt);
         let delivered = over.iter().find(|one| one.error.is_empty());
@@ -96,7 +101,7 @@ impl Notifications {
             origin: destination.endpoint.origin().to_owned(),
             topics: destination.topics().collect(),
             regions: destination.regions().to_vec(),
-            waiting: self.outbox.count_waiting(name, COUNTED).await?,
+            waiting: self.outbox.count_waiting(name, &first, COUNTED).await?,
             oldest: waiting.first().map(|one| one.value.created),
             error: tried.map(|one| one.value.error.clone()).unwrap_or_default(),
             last_delivered: delivered.and_then(|one| one.ended),

@@ -8,6 +8,15 @@ use web::{
 
 use crate::Sample;
 
+/// What is done with every page that has samples.
+pub trait PageVisitor {
+    /// Takes the samples of a page. `name`: of the page, as `clusters`.
+    ///
+    /// # Errors
+    /// When a template fails.
+    fn page<T: Sample>(&mut self, name: &str) -> askama::Result<()>;
+}
+
 /// One sample, rendered whole.
 #[derive(Clone, Debug)]
 pub struct GalleryItem {
@@ -17,62 +26,76 @@ pub struct GalleryItem {
     pub html: String,
 }
 
+/// Visits every page that has samples, in the order of the gallery.
+///
+/// # Errors
+/// The visitor's.
+pub fn visit_pages(visitor: &mut impl PageVisitor) -> askama::Result<()> {
+    visitor.page::<ClustersPage>("clusters")?;
+    visitor.page::<ClusterPage>("cluster")?;
+    visitor.page::<ExplorePage>("explore")?;
+    visitor.page::<StatisticsPage>("statistics")?;
+    visitor.page::<AlertsPage>("alerts")?;
+    visitor.page::<FleetPage>("fleet")?;
+    visitor.page::<web::FleetAlertsPage>("fleet-alerts")?;
+    visitor.page::<web::FleetOperationsPage>("fleet-operations")?;
+    visitor.page::<web::MaintenancePage>("maintenance")?;
+    visitor.page::<AccessDialog>("access-dialog")?;
+    visitor.page::<web::HostKeysPage>("host-keys")?;
+    visitor.page::<AccessPage>("access")?;
+    visitor.page::<GrantPage>("grant")?;
+    visitor.page::<ConfirmPage>("ask")?;
+    visitor.page::<ElevatePage>("elevate")?;
+    visitor.page::<ElevationsPage>("elevations")?;
+    visitor.page::<RobotsPage>("robots")?;
+    visitor.page::<web::NotificationsPage>("notifications")?;
+    visitor.page::<AuditPage>("audit")?;
+    visitor.page::<ReportPage>("report")?;
+    visitor.page::<ImportedPage>("imported")?;
+    visitor.page::<KeysPage>("keys")?;
+    visitor.page::<ConsentPage>("consent")?;
+    visitor.page::<DevicePage>("device")?;
+    visitor.page::<SoloPage>("solo")?;
+    visitor.page::<web::JumpPage>("jump")?;
+    visitor.page::<web::GalleryPage>("gallery")?;
+    visitor.page::<web::StatesPage>("states")?;
+    visitor.page::<web::PodsPage>("pods")?;
+    visitor.page::<web::PodPage>("pod")?;
+    visitor.page::<web::LogPage>("log")?;
+    visitor.page::<web::TerminalPage>("terminal")?;
+    visitor.page::<web::SerialPage>("serial")?;
+    visitor.page::<web::RecordingsPage>("recordings")?;
+    visitor.page::<web::RecordingPage>("recording")?;
+    visitor.page::<web::WorkloadsPage>("workloads")?;
+    visitor.page::<web::WorkloadPage>("workload")?;
+    visitor.page::<web::EventsPage>("events")?;
+    visitor.page::<web::ResourcesPage>("resources")?;
+    visitor.page::<web::ObjectsPage>("objects")?;
+    visitor.page::<web::ObjectPage>("object")?;
+    visitor.page::<web::NetworkPage>("network")?;
+    visitor.page::<web::ReasonPage>("reason")?;
+    Ok(())
+}
+
 /// Every sample of every page, in the order of the pages.
 ///
 /// # Errors
 /// When a template fails, which a test excludes.
 pub fn gallery() -> askama::Result<Vec<GalleryItem>> {
-    let mut items = Vec::new();
-    add::<ClustersPage>("clusters", &mut items)?;
-    add::<ClusterPage>("cluster", &mut items)?;
-    add::<ExplorePage>("explore", &mut items)?;
-    add::<StatisticsPage>("statistics", &mut items)?;
-    add::<AlertsPage>("alerts", &mut items)?;
-    add::<FleetPage>("fleet", &mut items)?;
-    add::<web::FleetAlertsPage>("fleet-alerts", &mut items)?;
-    add::<web::FleetOperationsPage>("fleet-operations", &mut items)?;
-    add::<web::MaintenancePage>("maintenance", &mut items)?;
-    add::<AccessDialog>("access-dialog", &mut items)?;
-    add::<web::HostKeysPage>("host-keys", &mut items)?;
-    add::<AccessPage>("access", &mut items)?;
-    add::<GrantPage>("grant", &mut items)?;
-    add::<ConfirmPage>("ask", &mut items)?;
-    add::<ElevatePage>("elevate", &mut items)?;
-    add::<ElevationsPage>("elevations", &mut items)?;
-    add::<RobotsPage>("robots", &mut items)?;
-    add::<web::NotificationsPage>("notifications", &mut items)?;
-    add::<AuditPage>("audit", &mut items)?;
-    add::<ReportPage>("report", &mut items)?;
-    add::<ImportedPage>("imported", &mut items)?;
-    add::<KeysPage>("keys", &mut items)?;
-    add::<ConsentPage>("consent", &mut items)?;
-    add::<DevicePage>("device", &mut items)?;
-    add::<SoloPage>("solo", &mut items)?;
-    add::<web::JumpPage>("jump", &mut items)?;
-    add::<web::GalleryPage>("gallery", &mut items)?;
-    add::<web::StatesPage>("states", &mut items)?;
-    add::<web::PodsPage>("pods", &mut items)?;
-    add::<web::PodPage>("pod", &mut items)?;
-    add::<web::LogPage>("log", &mut items)?;
-    add::<web::TerminalPage>("terminal", &mut items)?;
-    add::<web::SerialPage>("serial", &mut items)?;
-    add::<web::RecordingsPage>("recordings", &mut items)?;
-    add::<web::RecordingPage>("recording", &mut items)?;
-    add::<web::WorkloadsPage>("workloads", &mut items)?;
-    add::<web::WorkloadPage>("workload", &mut items)?;
-    add::<web::EventsPage>("events", &mut items)?;
-    add::<web::ResourcesPage>("resources", &mut items)?;
-    add::<web::ObjectsPage>("objects", &mut items)?;
-    add::<web::ObjectPage>("object", &mut items)?;
-    add::<web::NetworkPage>("network", &mut items)?;
-    add::<web::ReasonPage>("reason", &mut items)?;
-    Ok(items)
+    let mut items = Items(Vec::new());
+    visit_pages(&mut items)?;
+    Ok(items.0)
 }
 
-/// Adds the samples of a page, each named by the page and its state.
-fn add<T: Sample>(page: &str, items: &mut Vec<GalleryItem>) -> askama::Result<()> {
-    for (state, sample) in T::samples() {
-        items.push(GalleryItem { name: format!("{page}-{state}"), html: sample.render(PageFragment::Page)? });
+/// Renders the samples, each named by the page and its state.
+struct Items(Vec<GalleryItem>);
+
+impl PageVisitor for Items {
+    fn page<T: Sample>(&mut self, name: &str) -> askama::Result<()> {
+        for (state, sample) in T::samples() {
+            let html = sample.render(PageFragment::Page)?;
+            self.0.push(GalleryItem { name: format!("{name}-{state}"), html });
+        }
+        Ok(())
     }
-    Ok(())
 }

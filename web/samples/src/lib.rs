@@ -35,7 +35,7 @@ mod workloads;
 
 use web::{Elevation, Failure, Frame, KeysPage, Link, NavItem, Notice, Person, Rights, Side, Tone, View};
 
-pub use gallery::{GalleryItem, gallery};
+pub use gallery::{GalleryItem, PageVisitor, gallery, visit_pages};
 
 /// One of each state a page can be in, for the tests and the gallery.
 pub trait Sample: View + Sized {

@@ -1,5 +1,8 @@
 //! What receivers get, and what answers do.
 
+use std::collections::HashSet;
+use std::time::Instant;
+
 use super::*;
 use crate::{ID, SIGNATURE, TIMESTAMP, signature};
 
@@ -134,4 +137,25 @@ async fn what_is_not_public_is_not_dialled() {
     }
     notifier.stop().await;
     assert_eq!(receiver.got().len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_that_is_read_while_notifications_are_sent_shows_each_once() {
+    let receiver = Receiver::start().await;
+    let bench = Bench::new(&[("hub", &receiver.url())], settings());
+    let notifier = bench.started().await;
+    for number in 0..60 {
+        bench.request(number).await;
+    }
+    let begun = Instant::now();
+    let mut delivered = 0;
+    while delivered < 60 {
+        assert!(begun.elapsed() < GENEROUS, "{delivered} of 60 are delivered");
+        let sent = bench.sent("hub").await;
+        let ids: HashSet<&str> = sent.iter().map(|one| one.id.as_str()).collect();
+        assert_eq!(ids.len(), sent.len(), "each once");
+        delivered = sent.iter().filter(|one| one.state == NotificationState::Delivered).count();
+        tokio::task::yield_now().await;
+    }
+    notifier.stop().await;
 }
