@@ -156,6 +156,25 @@ pub trait Resources: Send + Sync + fmt::Debug + 'static {
         self.run(&Request { body: Some(body), when: Some(when), ..put }).await
     }
 
+    /// Writes over what was read (`None`: nothing was there), if it is still so; without a condition where what was read has
+    /// no etag.
+    ///
+    /// # Errors
+    /// [`AzureError`]: as [`Resources::put_when`].
+    async fn put_over(
+        &self,
+        id: &str,
+        api_version: &str,
+        body: &Value,
+        read: Option<&Value>,
+    ) -> Result<Value, AzureError> {
+        match read.map(|read| read.get("etag").and_then(Value::as_str)) {
+            None => self.put_when(id, api_version, body, Precondition::Absent).await,
+            Some(Some(etag)) => self.put_when(id, api_version, body, Precondition::Unchanged(etag)).await,
+            Some(None) => self.put(id, api_version, body).await,
+        }
+    }
+
     /// [`Resources::put`] without waiting.
     ///
     /// # Errors

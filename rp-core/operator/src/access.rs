@@ -151,7 +151,8 @@ impl Access {
     }
 }
 
-fn read(path: &Path) -> Result<String, AccessError> {
+/// The text of a file that is not too large.
+pub(crate) fn read(path: &Path) -> Result<String, AccessError> {
     let failed = |cause| AccessError::Read { path: path.to_owned(), cause };
     if std::fs::metadata(path).map_err(failed)?.len() > MOST_FILE {
         return Err(AccessError::TooLarge { path: path.to_owned() });

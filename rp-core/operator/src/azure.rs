@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use rp_azure::{Arm, ArmOptions, Client, Cloud, Credential, Endpoints, RetryPolicy};
+use rp_azure::{Arm, ArmOptions, AzureError, Client, Cloud, Credential, Endpoints, RetryPolicy};
 use rp_base::{Secret, SharedClock, SharedRandom};
 use rp_metrics::Registry;
 use rp_operator_api::Cluster;
@@ -94,6 +94,18 @@ impl AzureAccess {
         let client = arm.in_tenant(&identity.tenant);
         *inner.client.lock() = Some((name, client.clone()));
         Ok(client)
+    }
+}
+
+impl From<AzureError> for ReconcileError {
+    fn from(error: AzureError) -> Self {
+        Self::invalid(rp_base::chain(&error).to_string())
+    }
+}
+
+impl From<EditError> for ReconcileError {
+    fn from(error: EditError) -> Self {
+        Self::invalid(rp_base::chain(&error).to_string())
     }
 }
 

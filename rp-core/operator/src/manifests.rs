@@ -4,11 +4,10 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use rp_base::Secret;
-use rp_operator_api::deployment::{Identity, ManagedIdentity, Settings, objects, version_of};
+use rp_operator_api::deployment::{Identity, ManagedIdentity, Settings, objects};
 use serde_json::Value;
 
-/// The largest pull secret, bytes.
-const MOST: u64 = 1024 * 1024;
+use crate::access::{self, AccessError};
 
 /// What people choose.
 #[derive(Debug, Clone, clap::Args)]
@@ -40,13 +39,9 @@ pub struct ManifestArgs {
 /// Why there are no manifests.
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
-    #[error("cannot read {path}")]
-    Read {
-        path: PathBuf,
-        #[source]
-        cause: std::io::Error,
-    },
-    #[error("{0} is no JSON object with the member auths, or has more than {MOST} bytes")]
+    #[error(transparent)]
+    Access(#[from] AccessError),
+    #[error("{0} is no JSON object with the member auths")]
     PullSecret(PathBuf),
     #[error("the manifests cannot be written as YAML")]
     Yaml,
@@ -79,7 +74,6 @@ impl ManifestArgs {
             }),
         };
         Ok(Settings {
-            version: version_of(&self.image).chars().take(MOST_LABEL).collect(),
             image: self.image,
             identity,
             development: self.development,
@@ -90,16 +84,9 @@ impl ManifestArgs {
     }
 }
 
-/// Characters of the longest value of a label.
-const MOST_LABEL: usize = 63;
-
 fn pull_secret(path: &Path) -> Result<Secret<String>, ManifestError> {
-    let failed = |cause| ManifestError::Read { path: path.to_owned(), cause };
+    let text = access::read(path)?;
     let other = || ManifestError::PullSecret(path.to_owned());
-    if std::fs::metadata(path).map_err(failed)?.len() > MOST {
-        return Err(other());
-    }
-    let text = std::fs::read_to_string(path).map_err(failed)?;
     let content: Value = serde_json::from_str(&text).map_err(|_| other())?;
     if !content.get("auths").is_some_and(Value::is_object) {
         return Err(other());
@@ -143,7 +130,6 @@ mod tests {
             };
             let settings = Settings {
                 image: "registry.example/aro-operator:v1".to_owned(),
-                version: "v1".to_owned(),
                 identity,
                 development: false,
                 restricted: true,

@@ -182,7 +182,7 @@ impl Handler for Page {
 impl Page {
     fn metrics(&self) -> Response<Full<Bytes>> {
         let mut page = answer(StatusCode::OK, self.registry.render());
-        let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+        let kind = HeaderValue::from_static(Registry::CONTENT_TYPE);
         page.headers_mut().insert(CONTENT_TYPE, kind);
         page
     }

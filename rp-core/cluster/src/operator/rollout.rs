@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use rp_openshift::{Pod, Whole, Workload};
 use rp_operator_api::NAMESPACE;
+use rp_operator_api::deployment::{PROGRAM, version_label};
 use serde_json::json;
 
 use super::{DEPLOYMENTS, deployment_path, has_ingress, values};
@@ -105,7 +106,7 @@ pub(crate) async fn running_desired_version(context: &Context) -> Result<Conditi
 /// What runs instead of the version that is to run; `None`: that one does.
 async fn other_version(context: &Context, kube: &Kube, name: &str) -> Result<Option<String>, StepError> {
     let image = values::image(context);
-    let version = values::version(&image);
+    let version = version_label(&image);
     let Some(found) = kube.get::<Workload<Whole>>(&deployment_path(name)).await? else {
         return Ok(Some(format!("there is no Deployment {name} yet")));
     };
@@ -121,7 +122,7 @@ async fn other_version(context: &Context, kube: &Kube, name: &str) -> Result<Opt
         return Ok(Some(format!("Deployment {name} has no pods")));
     }
     let other = running.find_map(|pod| {
-        let container = pod.spec.containers.iter().find(|one| one.name.as_str() == "aro-operator");
+        let container = pod.spec.containers.iter().find(|one| one.name.as_str() == PROGRAM);
         let found = container.map_or("none", |container| container.image.as_str());
         (found != image).then(|| format!("pod {} has image {found}, not {image}", pod.metadata.name.as_str()))
     });

@@ -124,7 +124,7 @@ async fn the_image_is_the_documents_else_the_settings_else_this_softwares() {
     context.set("/properties/operatorVersion", digest.as_str()).await.unwrap();
     let image = values::image(&context);
     assert_eq!(image, format!("arosvc.azurecr.io/aro-operator@{digest}"));
-    assert_eq!(values::version(&image), &"0f".repeat(32)[..63]);
+    assert_eq!(deployment::version_label(&image), &"0f".repeat(32)[..63]);
     drop(context);
     world = world.with(|env| env.operator.image = "localhost:5000/aro-operator:mine".to_owned());
     world.progress.edit(|document| {

@@ -9,7 +9,7 @@ use rp_documents::cluster::ClusterSecret;
 use rp_openshift::pull_secret::RegistryCredentials;
 use rp_openshift::{ClusterVersion, Whole};
 use rp_operator_api::cluster::{API_VERSION, InternetChecker, KIND};
-use rp_operator_api::deployment::{Identity, ManagedIdentity, PROGRAM, Settings, repository_of, version_of};
+use rp_operator_api::deployment::{Identity, ManagedIdentity, PROGRAM, Settings, repository_of};
 use rp_operator_api::{ClusterSpec, Flag, SINGLETON};
 use serde_json::{Value, json};
 
@@ -21,8 +21,6 @@ use crate::kube_api::Kube;
 const IDENTITY: &str = "aro-operator";
 /// The first version of OpenShift whose pods are restricted.
 const RESTRICTED: (u32, u32) = (4, 11);
-/// Octets of the longest value of a label.
-const MOST_LABEL: usize = 63;
 /// Networks of the service (`contract/operator.md` §5.4).
 const RP_SUBNET: (&str, &str) = ("rp-vnet", "rp-subnet");
 const GATEWAY_SUBNET: (&str, &str) = ("gateway-vnet", "gateway-subnet");
@@ -42,21 +40,13 @@ pub(super) fn image(context: &Context) -> String {
     }
 }
 
-/// The version in the label of the deployments: of a digest its beginning, for a label has 63 characters.
-pub(super) fn version(image: &str) -> &str {
-    let version = version_of(image);
-    version.get(..MOST_LABEL).unwrap_or(version)
-}
-
 /// What differs between clusters in the objects of the deployment.
 ///
 /// # Errors
 /// The platform identity is missing; the version of the cluster is not known; a secret cannot be opened.
 pub(super) async fn settings(context: &Context, kube: &Kube) -> Result<Settings, StepError> {
-    let image = image(context);
     Ok(Settings {
-        version: version(&image).to_owned(),
-        image,
+        image: image(context),
         identity: identity(context)?,
         development: context.env.features.development,
         restricted: cluster_version(kube).await? >= RESTRICTED,

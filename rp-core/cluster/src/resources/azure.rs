@@ -1,6 +1,6 @@
 //! Azure as the steps see it.
 
-use rp_azure::{Client, Precondition, Resources};
+use rp_azure::{Client, Resources};
 use serde_json::Value;
 
 use crate::context::Context;
@@ -76,12 +76,8 @@ pub(crate) async fn change(
         if !change(&mut body)? {
             return Ok(body);
         }
-        let etag = body["etag"].as_str().map(str::to_owned);
-        let written = match &etag {
-            Some(etag) => client.put_when(id, api_version, &body, Precondition::Unchanged(etag)).await,
-            None => client.put(id, api_version, &body).await,
-        };
-        match written {
+        // A change leaves the etag as it was read.
+        match client.put_over(id, api_version, &body, Some(&body)).await {
             Err(error) if error.status == Some(412) && tried < CHANGES => tried += 1,
             written => return Ok(written?),
         }

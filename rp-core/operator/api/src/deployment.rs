@@ -39,8 +39,6 @@ pub struct ManagedIdentity {
 pub struct Settings {
     /// Reference of the image.
     pub image: String,
-    /// The version that the pods are labelled with.
-    pub version: String,
     pub identity: Identity,
     /// Development mode: the pods have `RP_MODE=development`.
     pub development: bool,
@@ -68,11 +66,20 @@ pub fn repository_of(image: &str) -> &str {
 
 /// The text after the last `:` of a reference, `latest` if there is none (`contract/operator.md` §5.1). The port of a
 /// registry is no version; of a digest it is the part after `sha256:`.
-pub fn version_of(image: &str) -> &str {
+fn version_of(image: &str) -> &str {
     match image.rsplit_once(':') {
         Some((_, version)) if !version.is_empty() && !version.contains('/') => version,
         _ => "latest",
     }
+}
+
+/// Octets of the longest value of a label.
+const MOST_LABEL: usize = 63;
+
+/// The version in the label of the deployments: of a digest its beginning.
+pub fn version_label(image: &str) -> &str {
+    let version = version_of(image);
+    version.get(..MOST_LABEL).unwrap_or(version)
 }
 
 /// All objects, in the order of application.

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use rp_azure::{AzureError, ErrorKind, Precondition, Resources};
+use rp_azure::{AzureError, Client, ErrorKind, Resources as _};
 use serde_json::Value;
 use tokio::time::sleep;
 
@@ -28,8 +28,8 @@ pub enum EditError {
 ///
 /// # Errors
 /// What `decide` refuses, or [`AzureError`]: also when others write all the time.
-pub async fn edit<R: Resources>(
-    azure: &R,
+pub async fn edit(
+    azure: &Client,
     id: &str,
     api_version: &str,
     mut decide: impl FnMut(Option<&Value>) -> Result<Option<Value>, String> + Send,
@@ -38,13 +38,7 @@ pub async fn edit<R: Resources>(
     loop {
         let present = azure.get(id, api_version).await?;
         let Some(wanted) = decide(present.as_ref()).map_err(EditError::Refused)? else { return Ok(false) };
-        let etag = present.as_ref().map(|present| present.get("etag").and_then(Value::as_str));
-        let put = match etag {
-            None => azure.put_when(id, api_version, &wanted, Precondition::Absent).await,
-            Some(Some(etag)) => azure.put_when(id, api_version, &wanted, Precondition::Unchanged(etag)).await,
-            Some(None) => azure.put(id, api_version, &wanted).await,
-        };
-        match put {
+        match azure.put_over(id, api_version, &wanted, present.as_ref()).await {
             Ok(_) => return Ok(true),
             Err(error) if error.kind == ErrorKind::Conflict && attempt < ATTEMPTS => attempt += 1,
             Err(error) => return Err(error.into()),

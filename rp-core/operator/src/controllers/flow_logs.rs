@@ -35,10 +35,9 @@ pub(super) async fn reconcile(run: &Run<'_>) -> Reconciled {
 async fn keep(run: &Run<'_>, logs: &NsgFlowLogs) -> Result<bool, ReconcileError> {
     subscription(&logs.network_watcher_id)?;
     let azure = run.context.azure.client(run.cluster)?;
-    let failed = |error: rp_azure::AzureError| ReconcileError::invalid(rp_base::chain(&error).to_string());
     let (mut groups, mut complete) = (Vec::<String>::new(), true);
     for subnet in subnets::of_cluster(run).await? {
-        let present = azure.get(&subnet.id, subnets::API_VERSION).await.map_err(failed)?;
+        let present = azure.get(&subnet.id, subnets::API_VERSION).await?;
         let group = present
             .as_ref()
             .and_then(|present| present.pointer("/properties/networkSecurityGroup/id")?.as_str());
@@ -54,12 +53,11 @@ async fn keep(run: &Run<'_>, logs: &NsgFlowLogs) -> Result<bool, ReconcileError>
         let name = group.rsplit('/').next().unwrap_or_default();
         let id = format!("{}/flowLogs/{name}", logs.network_watcher_id);
         if !logs.enabled {
-            azure.delete(&id, subnets::API_VERSION).await.map_err(failed)?;
+            azure.delete(&id, subnets::API_VERSION).await?;
             continue;
         }
         let wanted = flow_log(logs, group, &run.cluster.spec.location)?;
-        let kept = keep_one(&azure, &id, &wanted).await;
-        kept.map_err(|error| ReconcileError::invalid(rp_base::chain(&error).to_string()))?;
+        keep_one(&azure, &id, &wanted).await?;
     }
     Ok(complete)
 }

@@ -1,6 +1,6 @@
 //! Firewalls of the storage accounts of the cluster (`contract/operator.md` §8.28).
 
-use rp_azure::{AzureError, Client, ErrorKind, Resources as _};
+use rp_azure::{Client, ErrorKind, Resources as _};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -13,10 +13,9 @@ const API_VERSION: &str = "2021-09-01";
 
 pub(super) async fn reconcile(run: &Run<'_>) -> Reconciled {
     let azure = run.context.azure.client(run.cluster)?;
-    let failed = |error: AzureError| ReconcileError::invalid(rp_base::chain(&error).to_string());
     let mut allowed = run.cluster.spec.service_subnets.clone();
     for subnet in subnets::of_cluster(run).await? {
-        let present = azure.get(&subnet.id, subnets::API_VERSION).await.map_err(failed)?;
+        let present = azure.get(&subnet.id, subnets::API_VERSION).await?;
         if present.is_some_and(|present| has_endpoint(&present, &run.cluster.spec.location)) {
             allowed.push(subnet.id);
         }
@@ -36,9 +35,8 @@ pub(super) async fn reconcile(run: &Run<'_>) -> Reconciled {
 /// where nothing lacks, and it is read again afterwards: what somebody else took away in between is added again. What
 /// somebody else adds between that reading and the writing is lost, as with every other client of Azure.
 async fn allow(azure: &Client, account: &str, id: &str, allowed: &[String]) -> Result<bool, ReconcileError> {
-    let text = |error: &AzureError| ReconcileError::invalid(rp_base::chain(error).to_string());
     for attempt in 0..=ATTEMPTS {
-        let present = azure.get(id, API_VERSION).await.map_err(|error| text(&error))?;
+        let present = azure.get(id, API_VERSION).await?;
         let present = present
             .ok_or_else(|| ReconcileError::invalid(format!("storage account {account} is not there")))?;
         let Some(rules) = with_rules(&present, allowed) else { return Ok(attempt > 0) };
@@ -47,7 +45,7 @@ async fn allow(azure: &Client, account: &str, id: &str, allowed: &[String]) -> R
             Ok(_) => {}
             // Another change of the account runs.
             Err(error) if error.kind == ErrorKind::Conflict && attempt < ATTEMPTS => sleep(BETWEEN).await,
-            Err(error) => return Err(text(&error)),
+            Err(error) => return Err(error.into()),
         }
     }
     Err(ReconcileError::invalid(format!(

@@ -47,7 +47,7 @@ pub(super) async fn reconcile(run: &Run<'_>) -> Reconciled {
 /// Puts one subnet right; gives whether its network security group was changed.
 async fn keep(run: &Run<'_>, azure: &Client, subnet: &SubnetOf, wanted: Wanted) -> Result<bool, String> {
     let mut fixes = false;
-    let written = edit(azure, &subnet.id, API_VERSION, |present| {
+    let edited = edit(azure, &subnet.id, API_VERSION, |present| {
         fixes = false;
         let Some(present) = present else {
             tracing::info!(subnet = subnet.id, "the subnet is not there");
@@ -64,8 +64,8 @@ async fn keep(run: &Run<'_>, azure: &Client, subnet: &SubnetOf, wanted: Wanted) 
         }
         Ok(change.map(|change| change.body))
     });
-    let written = written.await.map_err(|error| rp_base::chain(&error).to_string())?;
-    Ok(written && fixes)
+    edited.await.map_err(|error| rp_base::chain(&error).to_string())?;
+    Ok(fixes)
 }
 
 async fn note(run: &Run<'_>) -> Result<(), ReconcileError> {

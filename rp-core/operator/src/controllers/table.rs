@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rp_operator_api::{Flag, SINGLETON};
 
-use self::watched::{CLUSTER, LOGGING, NETWORK, UPGRADE_OPERATOR, VERSION, one};
+use self::watched::{CLUSTER, LOGGING, NETWORK, UPGRADE_OPERATOR, VERSION, WANTED_VERSION, plain, settings};
 use super::{
     alert_webhook, auto_sized_nodes, banner, cloud_provider, cluster_dns, cluster_operator,
     control_plane_machines, dnsmasq, etc_hosts, flow_logs, geneva_logging, guardrails, image_config, ingress,
@@ -47,7 +47,7 @@ const fn row(name: &'static str, section: &'static str, flag: Flag, reconcile: R
 pub const TABLE: &[Controller] = &[
     Controller {
         summary: "Gives the default receivers of Alertmanager a webhook, so that the platform does not alert that there is none.",
-        watched: &[CLUSTER, one(&kinds::SECRET, alert_webhook::NAMESPACE, alert_webhook::NAME, false)],
+        watched: &[CLUSTER, plain(&kinds::SECRET, alert_webhook::NAMESPACE, alert_webhook::NAME)],
         ..row("Alertwebhook", "8.1", Flag::Alertwebhook, |run| Box::pin(alert_webhook::reconcile(run)))
     },
     Controller {
@@ -59,7 +59,7 @@ pub const TABLE: &[Controller] = &[
     Controller {
         summary: "Keeps the message on the console; off: removes it.",
         off: Off::Undo,
-        watched: &[CLUSTER, one(&kinds::CONSOLE_NOTIFICATION, "", banner::NAME, true)],
+        watched: &[CLUSTER, settings(&kinds::CONSOLE_NOTIFICATION, "", banner::NAME)],
         ..row("Banner", "8.3", Flag::Banner, |run| Box::pin(banner::reconcile(run)))
     },
     Controller {
@@ -72,7 +72,7 @@ pub const TABLE: &[Controller] = &[
     Controller {
         summary: "Checks that no DNS server takes all names away from the cluster; off: Unknown.",
         off: Off::Undo,
-        watched: &[CLUSTER, one(&kinds::DNS, "", "default", true)],
+        watched: &[CLUSTER, settings(&kinds::DNS, "", "default")],
         period: HOUR,
         ..row("ClusterDNSChecker", "8.5", Flag::Checker, |run| Box::pin(cluster_dns::reconcile(run)))
     },
@@ -81,8 +81,8 @@ pub const TABLE: &[Controller] = &[
         off: Off::Undo,
         watched: &[
             CLUSTER,
-            one(&kinds::INGRESS_CONTROLLER, ingress::NAMESPACE, ingress::NAME, true),
-            one(&kinds::CLUSTER_VERSION, "", "version", true),
+            settings(&kinds::INGRESS_CONTROLLER, ingress::NAMESPACE, ingress::NAME),
+            WANTED_VERSION,
         ],
         period: HOUR,
         ..row("IngressCertificateChecker", "8.6", Flag::Checker, |run| {
@@ -92,7 +92,7 @@ pub const TABLE: &[Controller] = &[
     Controller {
         summary: "Checks that the identity of the cluster can sign in to Azure, and has no right over applications; off: Unknown.",
         off: Off::Undo,
-        watched: &[CLUSTER, one(&kinds::SECRET, "kube-system", "azure-credentials", false)],
+        watched: &[CLUSTER, plain(&kinds::SECRET, "kube-system", "azure-credentials")],
         period: HOUR,
         ..row("ServicePrincipalChecker", "8.7", Flag::Checker, |run| {
             Box::pin(service_principal::reconcile(run))
@@ -100,7 +100,7 @@ pub const TABLE: &[Controller] = &[
     },
     Controller {
         summary: "Sets `disableOutboundSNAT` of the cloud provider.",
-        watched: &[CLUSTER, one(&kinds::CONFIG_MAP, cloud_provider::NAMESPACE, cloud_provider::NAME, false)],
+        watched: &[CLUSTER, plain(&kinds::CONFIG_MAP, cloud_provider::NAMESPACE, cloud_provider::NAME)],
         ..row("CloudProviderConfig", "8.8", Flag::CloudProviderConfig, |run| {
             Box::pin(cloud_provider::reconcile(run))
         })
@@ -119,11 +119,10 @@ pub const TABLE: &[Controller] = &[
         off: Off::Undo,
         watched: &[
             CLUSTER,
-            one(
+            settings(
                 &kinds::CONTROL_PLANE_MACHINE_SET,
                 control_plane_machines::NAMESPACE,
                 control_plane_machines::NAME,
-                true,
             ),
         ],
         ..row("CPMSController", "8.10", Flag::Cpms, |run| Box::pin(control_plane_machines::reconcile(run)))
@@ -169,7 +168,7 @@ pub const TABLE: &[Controller] = &[
         flag: None,
         watched: &[
             CLUSTER,
-            one(&kinds::CLUSTER_VERSION, "", "version", true),
+            WANTED_VERSION,
             Watched::new(&kinds::ADMISSION_POLICY, Scope::All, Metadata).named(guardrails::NAMES),
             Watched::new(&kinds::ADMISSION_BINDING, Scope::All, Metadata).named(guardrails::NAMES),
         ],
@@ -179,13 +178,13 @@ pub const TABLE: &[Controller] = &[
     Controller {
         summary: "Keeps the registries of the service on the allow list of images, and off the block list.",
         state: Some("ImageConfig"),
-        watched: &[CLUSTER, one(&kinds::IMAGE, "", "cluster", true)],
+        watched: &[CLUSTER, settings(&kinds::IMAGE, "", "cluster")],
         ..row("ImageConfig", "8.15", Flag::ImageConfig, |run| Box::pin(image_config::reconcile(run)))
     },
     Controller {
         summary: "Raises the replicas of the default ingress to two.",
         state: Some("IngressControllerARO"),
-        watched: &[CLUSTER, one(&kinds::INGRESS_CONTROLLER, ingress::NAMESPACE, ingress::NAME, true)],
+        watched: &[CLUSTER, settings(&kinds::INGRESS_CONTROLLER, ingress::NAMESPACE, ingress::NAME)],
         ..row("IngressControllerARO", "8.16", Flag::Ingress, |run| Box::pin(ingress::reconcile(run)))
     },
     Controller {
@@ -223,7 +222,7 @@ pub const TABLE: &[Controller] = &[
     Controller {
         summary: "Removes persistent storage from the configuration of cluster monitoring.",
         state: Some("Monitoring"),
-        watched: &[CLUSTER, one(&kinds::CONFIG_MAP, monitoring::NAMESPACE, monitoring::NAME, false)],
+        watched: &[CLUSTER, plain(&kinds::CONFIG_MAP, monitoring::NAMESPACE, monitoring::NAME)],
         ..row("Monitoring", "8.20", Flag::Monitoring, |run| Box::pin(monitoring::reconcile(run)))
     },
     Controller {
@@ -236,11 +235,7 @@ pub const TABLE: &[Controller] = &[
         summary: "Keeps the policy that closes the profiler of the cloud credential operator; off: removes it.",
         off: Off::Undo,
         state: Some("NetworkPolicy"),
-        watched: &[
-            CLUSTER,
-            one(&kinds::CLUSTER_VERSION, "", "version", true),
-            one(&kinds::ADMIN_NETWORK_POLICY, "", network_policy::NAME, true),
-        ],
+        watched: &[CLUSTER, WANTED_VERSION, settings(&kinds::ADMIN_NETWORK_POLICY, "", network_policy::NAME)],
         ..row("NetworkPolicy", "8.22", Flag::CcoPprof, |run| Box::pin(network_policy::reconcile(run)))
     },
     Controller {
@@ -252,7 +247,7 @@ pub const TABLE: &[Controller] = &[
     Controller {
         summary: "Keeps flow logs of network security groups as `PreviewFeature` `cluster` says; without the object nothing.",
         flag: None,
-        watched: &[one(&kinds::PREVIEW_FEATURE, "", SINGLETON, true)],
+        watched: &[settings(&kinds::PREVIEW_FEATURE, "", SINGLETON)],
         period: HOUR,
         ..row("PreviewFeature", "8.24", Flag::Checker, |run| Box::pin(flow_logs::reconcile(run)))
     },
@@ -261,8 +256,8 @@ pub const TABLE: &[Controller] = &[
         state: Some("PullSecret"),
         watched: &[
             CLUSTER,
-            one(&kinds::SECRET, pull_secret::USER.0, pull_secret::USER.1, false),
-            one(&kinds::SECRET, pull_secret::OURS.0, pull_secret::OURS.1, false),
+            plain(&kinds::SECRET, pull_secret::USER.0, pull_secret::USER.1),
+            plain(&kinds::SECRET, pull_secret::OURS.0, pull_secret::OURS.1),
         ],
         ..row("PullSecret", "8.25", Flag::PullSecret, |run| Box::pin(pull_secret::reconcile(run)))
     },
@@ -277,7 +272,7 @@ pub const TABLE: &[Controller] = &[
     },
     Controller {
         summary: "Removes an old fix of routes.",
-        watched: &[CLUSTER, one(&kinds::NAMESPACE, "", route_fix::NAME, false)],
+        watched: &[CLUSTER, plain(&kinds::NAMESPACE, "", route_fix::NAME)],
         ..row("RouteFix", "8.27", Flag::RouteFix, |run| Box::pin(route_fix::reconcile(run)))
     },
     Controller {

@@ -132,7 +132,6 @@ impl World {
 fn deployed() -> Vec<Value> {
     let settings = Settings {
         image: "registry.example/aro-operator:test".to_owned(),
-        version: "test".to_owned(),
         identity: Identity::ServicePrincipal,
         development: false,
         restricted: true,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Identity, METRICS_TLS, PROGRAM, Settings, metadata, monitoring};
+use super::{Identity, METRICS_TLS, PROGRAM, Settings, metadata, monitoring, version_label};
 
 /// The secret with the credentials of Azure.
 pub(super) const CREDENTIALS: &str = "azure-cloud-credentials";
@@ -59,7 +59,7 @@ fn certificate(deployment: &str) -> Value {
 }
 
 fn deployment(settings: &Settings, name: &str, pod: &Value) -> Value {
-    let labels = json!({ "app": name, "version": settings.version });
+    let labels = json!({ "app": name, "version": version_label(&settings.image) });
     let mut metadata = metadata(name);
     metadata["labels"] = labels.clone();
     json!({

@@ -5,7 +5,6 @@ use super::*;
 fn settings(identity: Identity) -> Settings {
     Settings {
         image: "arosvc.azurecr.io/aro-operator:0123abc".to_owned(),
-        version: "0123abc".to_owned(),
         identity,
         development: false,
         restricted: true,

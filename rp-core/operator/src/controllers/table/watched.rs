@@ -13,7 +13,7 @@ pub(super) const CLUSTER: Watched = Watched::new(&kinds::CLUSTER, Scope::One("",
 /// The version of the cluster: its status begins and ends upgrades.
 pub(super) const VERSION: Watched = Watched::new(&kinds::CLUSTER_VERSION, Scope::One("", "version"), All);
 /// The version that is wanted.
-const WANTED_VERSION: Watched = one(&kinds::CLUSTER_VERSION, "", "version", true);
+pub(super) const WANTED_VERSION: Watched = settings(&kinds::CLUSTER_VERSION, "", "version");
 
 /// What names the subnets of the cluster.
 pub(super) const NETWORK: &[Watched] = &[
@@ -22,15 +22,9 @@ pub(super) const NETWORK: &[Watched] = &[
     Watched::new(&kinds::MACHINE_SET, Scope::Namespace(super::machine_sets::NAMESPACE), Generation),
 ];
 
-/// One object of a namespace, or of the cluster where the namespace is empty.
-pub(super) const fn one(
-    kind: &'static Kind,
-    namespace: &'static str,
-    name: &'static str,
-    settings: bool,
-) -> Watched {
-    // Kinds without settings of their own have no generation: every change counts.
-    Watched::new(kind, Scope::One(namespace, name), if settings { Generation } else { All })
+/// The settings of one object of a namespace, or of the cluster where the namespace is empty.
+pub(super) const fn settings(kind: &'static Kind, namespace: &'static str, name: &'static str) -> Watched {
+    Watched::new(kind, Scope::One(namespace, name), Generation)
 }
 
 /// One object that the operator keeps, of a kind with a generation: its labels and annotations are kept too, its status is
@@ -39,8 +33,8 @@ const fn kept(kind: &'static Kind, namespace: &'static str, name: &'static str) 
     Watched::new(kind, Scope::One(namespace, name), Metadata)
 }
 
-/// One object that the operator keeps, of a kind without a generation.
-const fn plain(kind: &'static Kind, namespace: &'static str, name: &'static str) -> Watched {
+/// One object of a kind without settings of its own, which has no generation: every change counts.
+pub(super) const fn plain(kind: &'static Kind, namespace: &'static str, name: &'static str) -> Watched {
     Watched::new(kind, Scope::One(namespace, name), All)
 }
 
