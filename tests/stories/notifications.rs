@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
@@ -74,7 +73,6 @@ async fn take(State(taken): State<Taken>, headers: HeaderMap, body: Bytes) -> ht
 async fn a_receiver_is_told_also_when_it_and_we_were_away() -> Result<()> {
     let (folder, hub) = (Folder::new("notifications")?, Hub::start((Ipv4Addr::LOCALHOST, 0).into()).await?);
     let key = folder.write("key", KEY)?;
-    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600))?;
     let destination = format!("webhook:http://{}/hook#name=hub&secret_file={}", hub.address, key.display());
     let env = [("ARO_NOTIFY__DESTINATIONS", destination.as_str()), ("ARO_NOTIFY__RETRY", "200ms")];
     let env = env.map(|(name, value)| (name.to_owned(), value.to_owned())).into();

@@ -63,7 +63,14 @@ class Log {
     this.form.querySelector("[data-log-next]")?.addEventListener("click", () => this.go(1));
     this.form.querySelector("[data-log-before]")?.addEventListener("click", () => this.go(-1));
     this.end?.addEventListener("click", () => this.toEnd());
-    document.addEventListener("scroll", () => this.scrolled(), { passive: true });
+    const scrolled = (): void => {
+      if (this.root.isConnected) return this.scrolled();
+      // The page was swapped away: nobody reads any more.
+      document.removeEventListener("scroll", scrolled);
+      this.reading?.abort();
+      this.wake?.();
+    };
+    document.addEventListener("scroll", scrolled, { passive: true });
   }
 
   private turn(on: boolean): void {

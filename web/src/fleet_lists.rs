@@ -2,7 +2,7 @@
 
 use crate::filters;
 use crate::frame::Frame;
-use crate::panel::{Block, DisplayTime, Item, Panel};
+use crate::panel::{DisplayTime, Item, Panel};
 use crate::parts::{Badge, Failure, Link, Tone};
 
 /// Alerts that fire, over all clusters.
@@ -136,12 +136,7 @@ impl FleetOperationsPage {
                 )
             };
         }
-        let panel = panel.with(Block::Items(list.rows.iter().map(|row| row.item(failed)).collect()));
-        let shown = u64::try_from(list.rows.len()).unwrap_or(u64::MAX);
-        if list.all > shown {
-            let words = format!("{shown} of {}. Filter to see others.", crate::text::number(list.all));
-            return panel.with(Block::Foot(words, None));
-        }
-        panel
+        let items = list.rows.iter().map(|row| row.item(failed)).collect();
+        panel.items_of(items, list.all, "Filter to see others.")
     }
 }

@@ -3,7 +3,7 @@
 use crate::filters;
 use crate::frame::Frame;
 use crate::objects::ManifestRow;
-use crate::panel::{Block, Panel};
+use crate::panel::Panel;
 use crate::parts::Failure;
 
 /// The maintenance of all clusters.
@@ -63,12 +63,6 @@ impl MaintenancePage {
             };
         }
         let items = list.rows.iter().map(|row| row.item(self.frame.now)).collect();
-        let panel = panel.with(Block::Items(items));
-        let shown = u64::try_from(list.rows.len()).unwrap_or(u64::MAX);
-        if list.all > shown {
-            let words = format!("{shown} of {}. More words show others.", crate::text::number(list.all));
-            return panel.with(Block::Foot(words, None));
-        }
-        panel
+        panel.items_of(items, list.all, "More words show others.")
     }
 }

@@ -229,6 +229,18 @@ impl Panel {
         self
     }
 
+    /// With the first of `all` items; `more`: how others are seen, where these are not all.
+    #[must_use]
+    pub(crate) fn items_of(self, items: Vec<Item>, all: u64, more: &str) -> Self {
+        let shown = u64::try_from(items.len()).unwrap_or(u64::MAX);
+        let panel = self.with(Block::Items(items));
+        if all > shown {
+            let words = format!("{shown} of {}. {more}", crate::text::number(all));
+            return panel.with(Block::Foot(words, None));
+        }
+        panel
+    }
+
     /// With words beside the heading.
     #[must_use]
     pub fn fact(mut self, fact: impl Into<String>) -> Self {

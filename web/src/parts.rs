@@ -66,10 +66,15 @@ impl Link {
         Self { text: text.into(), href: href.into() }
     }
 
-    /// Whether a question follows: its words end with an ellipsis, and its page is a dialog.
+    /// Whether a question follows.
     pub(crate) fn asks(&self) -> bool {
-        self.text.ends_with('…')
+        asks(&self.text)
     }
+}
+
+/// Whether a question follows a link of these words: they end with an ellipsis, and its page is a dialog.
+pub(crate) fn asks(words: &str) -> bool {
+    words.ends_with('…')
 }
 
 /// One thing to know, with at most one action.

@@ -85,7 +85,7 @@ pub struct ScaleRequest {
     from: Option<u32>,
 }
 
-type NodePath = Path<(String, String, String, String)>;
+type ObjectPath = Path<(String, String, String, String)>;
 type PodPath = Path<(String, String, String, String, String)>;
 type WorkloadPath = Path<(String, String, String, String, String, String)>;
 
@@ -102,33 +102,43 @@ fn order(action: Action, reason: String, dry_run: bool) -> ActionOrder {
     ActionOrder { action, reason, dry_run, wait: Duration::ZERO }
 }
 
+/// An action on an object that its name is enough for.
+async fn done_by_name(
+    state: &PortalState,
+    user: &CurrentUser,
+    Path((sub, group, cluster, name)): ObjectPath,
+    bytes: &Bytes,
+    action: impl FnOnce(String) -> Action,
+) -> Result<Response, Fault> {
+    let ActionRequest { reason, dry_run } = body(bytes)?;
+    done(state, user, (sub, group, cluster), order(action(name), reason, dry_run)).await
+}
+
 /// Keeps new pods away from a node.
 pub async fn cordon(
     State(state): State<PortalState>,
     user: CurrentUser,
-    Path((sub, group, name, node)): NodePath,
+    path: ObjectPath,
     bytes: Bytes,
 ) -> Result<Response, Fault> {
-    let ActionRequest { reason, dry_run } = body(&bytes)?;
-    done(&state, &user, (sub, group, name), order(Action::Cordon { node }, reason, dry_run)).await
+    done_by_name(&state, &user, path, &bytes, |node| Action::Cordon { node }).await
 }
 
 /// Lets a node take pods again.
 pub async fn uncordon(
     State(state): State<PortalState>,
     user: CurrentUser,
-    Path((sub, group, name, node)): NodePath,
+    path: ObjectPath,
     bytes: Bytes,
 ) -> Result<Response, Fault> {
-    let ActionRequest { reason, dry_run } = body(&bytes)?;
-    done(&state, &user, (sub, group, name), order(Action::Uncordon { node }, reason, dry_run)).await
+    done_by_name(&state, &user, path, &bytes, |node| Action::Uncordon { node }).await
 }
 
 /// Cordons a node and moves its pods away, for as long as is waited.
 pub async fn drain(
     State(state): State<PortalState>,
     user: CurrentUser,
-    Path((sub, group, name, node)): NodePath,
+    Path((sub, group, name, node)): ObjectPath,
     bytes: Bytes,
 ) -> Result<Response, Fault> {
     let DrainRequest { reason, dry_run, force, wait_seconds } = body(&bytes)?;
@@ -144,24 +154,20 @@ pub async fn drain(
 pub async fn approve_csr(
     State(state): State<PortalState>,
     user: CurrentUser,
-    Path((sub, group, name, csr)): NodePath,
+    path: ObjectPath,
     bytes: Bytes,
 ) -> Result<Response, Fault> {
-    let ActionRequest { reason, dry_run } = body(&bytes)?;
-    let action = Action::Decide { csr, decision: Decision::Approve };
-    done(&state, &user, (sub, group, name), order(action, reason, dry_run)).await
+    done_by_name(&state, &user, path, &bytes, |csr| Action::Decide { csr, decision: Decision::Approve }).await
 }
 
 /// Denies a certificate signing request.
 pub async fn deny_csr(
     State(state): State<PortalState>,
     user: CurrentUser,
-    Path((sub, group, name, csr)): NodePath,
+    path: ObjectPath,
     bytes: Bytes,
 ) -> Result<Response, Fault> {
-    let ActionRequest { reason, dry_run } = body(&bytes)?;
-    let action = Action::Decide { csr, decision: Decision::Deny };
-    done(&state, &user, (sub, group, name), order(action, reason, dry_run)).await
+    done_by_name(&state, &user, path, &bytes, |csr| Action::Decide { csr, decision: Decision::Deny }).await
 }
 
 /// Deletes a pod of the platform.

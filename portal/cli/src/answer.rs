@@ -84,6 +84,11 @@ pub(crate) fn segment(text: &str) -> Result<&str, CliError> {
     }
 }
 
+/// The values of a list; empty: it is none.
+pub(crate) fn rows(list: &Value) -> &[Value] {
+    list.as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
 /// Puts what is there under a name.
 pub(crate) fn put(body: &mut Value, name: &str, value: Option<impl Into<Value>>) {
     if let Some(value) = value {

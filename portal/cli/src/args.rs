@@ -26,8 +26,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use url::Url;
 
 pub use actions::{
-    ActionArgs, CsrArgs, CsrVerb, DrainArgs, NodeArgs, NodeVerb, PodArgs, PodVerb, WorkloadArgs,
-    WorkloadKindArg, WorkloadVerb,
+    ActionArgs, CsrActionArgs, CsrArgs, CsrVerb, DrainArgs, NodeActionArgs, NodeArgs, NodeVerb, PodArgs,
+    PodVerb, WorkloadArgs, WorkloadKindArg, WorkloadVerb,
 };
 pub use audit::{AuditArgs, AuditFilter, AuditVerb, ReportFormat, Span};
 pub use clusters::{ClusterFilter, ClustersArgs, ClustersVerb, ImportTunnel};

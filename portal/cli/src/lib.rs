@@ -32,14 +32,14 @@ use std::process::ExitCode;
 
 pub use args::{
     AccessArgs, ActionArgs, AuditArgs, AuditFilter, AuditVerb, ClusterFilter, ClustersArgs, ClustersVerb,
-    Connection, ConsoleArgs, CredentialArgs, CsrArgs, CsrVerb, DrainArgs, ElevateArgs, ElevationVerb,
-    ElevationsArgs, EventsArgs, Format, GrantsArgs, GrantsVerb, ImportTunnel, KubeconfigArgs, KubectlArgs,
-    LoginArgs, LogoutArgs, LogsArgs, ManifestsArgs, ManifestsVerb, NodeArgs, NodeVerb, NotificationsArgs,
-    NotificationsVerb, ObjectsArgs, OperationsArgs, OperationsVerb, OperatorArgs, OperatorVerb, OrderArgs,
-    PlayArgs, PodArgs, PodVerb, ProfileArgs, ProfileVerb, PromqlArgs, ProxyLocalArgs, RecordingsArgs,
-    RecordingsFilter, RecordingsVerb, ReportFormat, RevokeArgs, RobotCreateArgs, RobotsArgs, RobotsVerb,
-    ScpArgs, SerialArgs, SetFlagsArgs, Span, SshArgs, SshConfigArgs, SshRefreshArgs, SshVerb, TunnelArgs,
-    Verb, WhoamiArgs, WorkloadArgs, WorkloadKindArg, WorkloadVerb,
+    Connection, ConsoleArgs, CredentialArgs, CsrActionArgs, CsrArgs, CsrVerb, DrainArgs, ElevateArgs,
+    ElevationVerb, ElevationsArgs, EventsArgs, Format, GrantsArgs, GrantsVerb, ImportTunnel, KubeconfigArgs,
+    KubectlArgs, LoginArgs, LogoutArgs, LogsArgs, ManifestsArgs, ManifestsVerb, NodeActionArgs, NodeArgs,
+    NodeVerb, NotificationsArgs, NotificationsVerb, ObjectsArgs, OperationsArgs, OperationsVerb,
+    OperatorArgs, OperatorVerb, OrderArgs, PlayArgs, PodArgs, PodVerb, ProfileArgs, ProfileVerb, PromqlArgs,
+    ProxyLocalArgs, RecordingsArgs, RecordingsFilter, RecordingsVerb, ReportFormat, RevokeArgs,
+    RobotCreateArgs, RobotsArgs, RobotsVerb, ScpArgs, SerialArgs, SetFlagsArgs, Span, SshArgs, SshConfigArgs,
+    SshRefreshArgs, SshVerb, TunnelArgs, Verb, WhoamiArgs, WorkloadArgs, WorkloadKindArg, WorkloadVerb,
 };
 pub use cache::cached_credential;
 pub use error::{CliError, EXIT_CODES, Exit, Refusal};

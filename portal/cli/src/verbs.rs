@@ -29,7 +29,7 @@ use std::io::{BufRead as _, IsTerminal as _};
 
 use serde_json::{Value, json};
 
-pub(crate) use crate::answer::{items, put, segment};
+pub(crate) use crate::answer::{items, put, rows, segment};
 use crate::args::{Connection, Format, Verb};
 use crate::client::Client;
 use crate::names::{self, NameKind};

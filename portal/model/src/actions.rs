@@ -12,7 +12,6 @@ use std::time::Duration;
 use portal_session::elevation::require_elevation;
 use portal_session::fault::Fault;
 use portal_session::user::CurrentUser;
-use rp_access::ReasonLimits;
 use rp_actions::{ActionError, Change, DrainOptions, Mode};
 pub use rp_actions::{
     CsrFacts, Decision, DrainPod, DrainReport, MOST_REPLICAS, PodFacts, PodState, WorkloadKind,
@@ -22,7 +21,7 @@ use rp_documents::{Entry, Outcome, Phase, ResourceId, Rights};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::saved::ChangeError;
+use crate::saved::{ChangeError, reason_limits};
 use crate::state::PortalState;
 use api::PersonApi;
 use fault::refused;
@@ -78,7 +77,7 @@ impl Action {
             Self::Decide { csr, .. } => ("CertificateSigningRequest", "", csr),
             Self::DeletePod { namespace, name, .. } => ("Pod", namespace, name),
             Self::Restart { kind, namespace, name } | Self::Scale { kind, namespace, name, .. } => {
-                (kind.name(), namespace, name)
+                (kind.as_str(), namespace, name)
             }
         }
     }
@@ -128,11 +127,6 @@ pub struct ActionResult {
     /// Of a drain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drain: Option<DrainReport>,
-}
-
-/// The bounds of a reason: it is always needed.
-pub fn reason_limits(state: &PortalState) -> ReasonLimits {
-    state.session.access.policy().reason_limits().required()
 }
 
 /// Does it; on the record before anything is changed, and with before and after at its end.
@@ -213,11 +207,17 @@ pub async fn preview(
 /// The durable entry before the change.
 async fn promise(api: &PersonApi, action: &Action) -> Result<(), Fault> {
     let session = &api.state.session;
-    let mut entry = api.user.caller.entry(session.clock.now(), Phase::Start, action.verb());
+    let promised =
+        session.promise(&api.user.caller, action.verb(), |entry| fill(api, action, Phase::Start, entry));
+    promised.await.map_err(|error| Fault::audit(&error))
+}
+
+/// Fills in why, the cluster, and the object.
+fn fill(api: &PersonApi, action: &Action, phase: Phase, entry: &mut Entry) {
+    entry.phase = phase;
     entry.target = Some(api.id.clone());
     entry.reason.clone_from(&api.reason);
-    action.name_in(&mut entry);
-    session.audit.promise(entry).await.map(drop).map_err(|error| Fault::audit(&error))
+    action.name_in(entry);
 }
 
 /// Carries it out, and writes the entry of its end.
@@ -232,10 +232,7 @@ async fn finish(api: &PersonApi, order: ActionOrder) -> Result<ActionResult, Fau
         Err(_) => Err(fault::slow(WITHIN)),
     };
     let phase = if order.dry_run { Phase::Single } else { Phase::End };
-    let told = match &done {
-        Ok(change) => Ok(Some(change)),
-        Err(fault) => Err(fault),
-    };
+    let told = done.as_ref().map(Some);
     let failed_after = done.is_err() && is_drain && !drained.moved.is_empty();
     let seen = if failed_after { drained_words(&drained) } else { String::new() };
     note(api, &order.action, phase, &told, &seen).await;
@@ -290,22 +287,20 @@ async fn carry_out(
 }
 
 fn change_of(drained: &DrainReport) -> Change {
-    let before = if drained.cordoned_before { "cordoned" } else { "schedulable" };
-    Change { before: before.to_owned(), after: drained_words(drained) }
+    Change { before: drained.before().to_owned(), after: drained_words(drained) }
 }
 
 /// What a drain did, and what it left: `cordoned, 3 pods asked to leave, 1 left; blocked: openshift-dns/dns-1`.
 fn drained_words(drained: &DrainReport) -> String {
-    let cordoned = if drained.cordoned { "cordoned" } else { "schedulable" };
     let pods = |n: usize| if n == 1 { format!("{n} pod") } else { format!("{n} pods") };
     let mut words = format!(
-        "{cordoned}, {} asked to leave, {} left",
+        "{}, {} asked to leave, {} left",
+        drained.after(),
         pods(drained.moved.len()),
         pods(drained.left.len())
     );
     let blocked = drained.left.iter().filter(|pod| pod.state == PodState::Blocked);
-    let named: Vec<String> =
-        blocked.take(NAMED).map(|pod| format!("{}/{}", pod.namespace, pod.name)).collect();
+    let named: Vec<String> = blocked.take(NAMED).map(DrainPod::place).collect();
     if !named.is_empty() {
         words.push_str(&format!("; blocked: {}", named.join(", ")));
     }
@@ -320,12 +315,6 @@ async fn note(
     done: &Result<Option<&Change>, &Fault>,
     more: &str,
 ) {
-    let session = &api.state.session;
-    let mut entry = api.user.caller.entry(session.clock.now(), phase, action.verb());
-    entry.target = Some(api.id.clone());
-    entry.reason.clone_from(&api.reason);
-    entry.identity_used = api.identity();
-    action.name_in(&mut entry);
     let (query, result) = match done {
         Ok(Some(change)) => (
             format!("before={}&after={}", change.before, change.after),
@@ -339,11 +328,12 @@ async fn note(
             (format!("{more} {}", fault.message()).trim().to_owned(), result)
         }
     };
-    entry.query = clean(&query, MOST_CHANGE);
-    entry.result = result;
-    if let Err(error) = session.audit.queue(entry).await {
-        tracing::error!(error = %rp_base::chain(&error), verb = action.verb(), "the end of an action is not in the audit log");
-    }
+    let filled = |entry: &mut Entry| {
+        fill(api, action, phase, entry);
+        entry.identity_used = api.identity();
+        entry.query = clean(&query, MOST_CHANGE);
+    };
+    api.state.session.note(&api.user.caller, action.verb(), result, filled).await;
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use rp_database::{SharedStore, Span, StoreError, Typed};
 use rp_documents::ManifestDocument;
 use rp_documents::maintenance::{ManifestState, OPEN, TASKS, Task};
 
-pub use change::{Order, OrderError, OrderField, cancel, order, reason_limits, waiting};
+pub use change::{Order, OrderError, OrderField, cancel, order, waiting};
 
 /// Manifests read at once.
 const AT_ONCE: u32 = 200;

@@ -76,8 +76,6 @@ pub struct Operations {
     doing: ArcSwap<HashMap<String, Arc<CurrentOperation>>>,
     /// Counts changes of what clusters are doing.
     generation: AtomicU64,
-    /// Of which cluster an operation is that runs, by the operation's id.
-    running: Mutex<HashMap<String, String>>,
     /// Those that run or failed, by id.
     fleet: Mutex<HashMap<String, Arc<FleetOperation>>>,
     looked: Mutex<HashMap<String, Weak<Slot>>>,
@@ -121,7 +119,6 @@ impl Operations {
             store: Typed::new(Arc::clone(store)),
             doing: ArcSwap::default(),
             generation: AtomicU64::new(0),
-            running: Mutex::new(HashMap::new()),
             fleet: Mutex::default(),
             looked: Mutex::new(HashMap::new()),
         });
@@ -147,22 +144,6 @@ impl Operations {
         found.running.sort_by_key(|one| (one.started, one.id.clone()));
         found.failed.sort_by_key(|one| (Reverse(one.ended), one.id.clone()));
         found
-    }
-
-    /// Keeps what runs, and the newest of what failed.
-    fn keep(&self, id: &str, log: Option<&OperationLog>) {
-        let mut fleet = self.fleet.lock();
-        let Some(one) = log.and_then(fleet_operation) else {
-            fleet.remove(id);
-            return;
-        };
-        fleet.insert(id.to_owned(), Arc::new(one));
-        let failed = || fleet.values().filter_map(|one| Some((one.ended?, one.id.clone())));
-        if failed().count() > MOST_FAILED
-            && let Some((_, oldest)) = failed().min()
-        {
-            fleet.remove(&oldest);
-        }
     }
 
     /// Counts changes of [`Operations::current`].
@@ -240,27 +221,31 @@ impl Operations {
     /// Takes the changes into what clusters are doing; gives the clusters whose logs changed, each once.
     fn take(&self, changes: Vec<TypedChange<OperationLog>>) -> Vec<String> {
         let mut doing = HashMap::clone(&self.doing.load());
-        let (mut running, mut touched) = (self.running.lock(), Vec::new());
+        let (mut fleet, mut touched) = (self.fleet.lock(), Vec::new());
         for change in changes {
             let log = change.document.map(|document| document.value);
-            self.keep(&change.id, log.as_ref());
-            let key = log.as_ref().map(|log| log.key.clone()).or_else(|| running.get(&change.id).cloned());
+            let before = fleet.remove(&change.id);
+            let key = log.as_ref().map(|log| log.key.clone()).or_else(|| Some(before?.key.clone()));
             let Some(key) = key else { continue };
-            match log.filter(|log| log.ended.is_none()) {
-                Some(log) => {
-                    running.insert(change.id.clone(), key.clone());
-                    let sentence = run(&log).sentence();
-                    doing.insert(key.clone(), Arc::new(CurrentOperation { id: change.id, sentence }));
+            let one = log.as_ref().and_then(fleet_operation).map(Arc::new);
+            match one.as_ref().filter(|one| one.ended.is_none()) {
+                Some(one) => {
+                    let now = CurrentOperation { id: change.id.clone(), sentence: one.progress.clone() };
+                    doing.insert(key.clone(), Arc::new(now));
                 }
                 None => {
-                    running.remove(&change.id);
                     if doing.get(&key).is_some_and(|doing| doing.id == change.id) {
                         doing.remove(&key);
                     }
                 }
             }
+            if let Some(one) = one {
+                fleet.insert(change.id, one);
+            }
             touched.push(key);
         }
+        prune(&mut fleet);
+        drop(fleet);
         self.doing.store(Arc::new(doing));
         self.generation.fetch_add(1, Ordering::Relaxed);
         touched.sort_unstable();
@@ -286,14 +271,31 @@ impl Follower for Operations {
     }
 }
 
+/// Keeps what runs, and the newest of what failed.
+fn prune(fleet: &mut HashMap<String, Arc<FleetOperation>>) {
+    let failed = fleet.iter().filter_map(|(id, one)| Some((one.ended?, id)));
+    let over = failed.clone().count().saturating_sub(MOST_FAILED);
+    if over == 0 {
+        return;
+    }
+    let mut failed: Vec<(Timestamp, String)> = failed.map(|(ended, id)| (ended, id.clone())).collect();
+    failed.sort_unstable();
+    for (_, id) in failed.iter().take(over) {
+        fleet.remove(id);
+    }
+}
+
 /// As the list of all clusters has it; `None`: it succeeded.
 fn fleet_operation(log: &OperationLog) -> Option<FleetOperation> {
-    let seen = run(log);
-    (log.ended.is_none() || seen.failed()).then(|| FleetOperation {
+    // As `Run::failed`, before the log is copied.
+    if log.ended.is_some() && log.result != "Failed" && log.error.is_empty() {
+        return None;
+    }
+    Some(FleetOperation {
         id: log.id.clone(),
         key: log.key.clone(),
         kind: log.kind.clone(),
-        progress: seen.sentence(),
+        progress: run(log).sentence(),
         error: if log.ended.is_some() { clean(&log.error, MOST_ERROR) } else { String::new() },
         started: log.started,
         ended: log.ended,
@@ -349,4 +351,36 @@ fn correlation(data: Option<&Value>) -> Vec<(String, String)> {
     .map(|(label, name)| (label.to_owned(), of(name).to_owned()))
     .filter(|(_, value)| !value.is_empty())
     .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn operation(id: &str, ended: Option<i64>) -> (String, Arc<FleetOperation>) {
+        let one = FleetOperation {
+            id: id.to_owned(),
+            key: String::new(),
+            kind: String::new(),
+            progress: String::new(),
+            error: String::new(),
+            started: Timestamp::from_seconds(0),
+            ended: ended.map(Timestamp::from_seconds),
+            by: String::new(),
+        };
+        (id.to_owned(), Arc::new(one))
+    }
+
+    #[test]
+    fn the_newest_failed_operations_are_kept_and_all_that_run() {
+        let failed = |count: usize| (0..count).zip(1..).map(|(n, at)| operation(&format!("f{n}"), Some(at)));
+        let mut fleet: HashMap<_, _> = failed(MOST_FAILED).chain([operation("runs", None)]).collect();
+        prune(&mut fleet);
+        assert_eq!(fleet.len(), MOST_FAILED + 1, "as many as are kept");
+        fleet.extend(failed(MOST_FAILED + 3));
+        prune(&mut fleet);
+        assert_eq!(fleet.len(), MOST_FAILED + 1);
+        assert!(["f0", "f1", "f2"].iter().all(|id| !fleet.contains_key(*id)), "the oldest are forgotten");
+        assert!(fleet.contains_key("f3") && fleet.contains_key("runs"));
+    }
 }

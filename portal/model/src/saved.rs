@@ -4,12 +4,17 @@ use http::StatusCode;
 use portal_session::fault::Fault;
 use portal_session::refusals;
 use portal_session::user::CurrentUser;
-use rp_access::BadReason;
+use rp_access::{BadReason, ReasonLimits};
 use rp_documents::{Outcome, ResourceId, Side};
 
 use crate::state::PortalState;
 
 const MOST_NAME: usize = 100;
+
+/// The bounds of a reason for a change of a cluster: it is always needed.
+pub fn reason_limits(state: &PortalState) -> ReasonLimits {
+    state.session.access.policy().reason_limits().required()
+}
 
 /// A durable entry before the change.
 ///

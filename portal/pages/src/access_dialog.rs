@@ -9,7 +9,7 @@ use portal_model::state::PortalState;
 use portal_session::context::Context;
 use portal_session::fault::Fault;
 use portal_session::refusals::sentence;
-use portal_session::user::how_to_get;
+use portal_session::user::lacking;
 use rp_access::IssueError;
 use rp_documents::{Rights, Role};
 use web::{
@@ -67,10 +67,7 @@ pub(crate) fn what_is_missing(
     back: &str,
 ) -> (String, Option<Link>) {
     match lack {
-        Lack::Role => {
-            let way = how_to_get(Role::Elevated, state.session.access.policy());
-            (format!("You need the elevated role; your groups do not include it. {way}"), None)
-        }
+        Lack::Role => (lacking(Role::Elevated, "", state.session.access.policy()), None),
         Lack::Elevation => {
             let (why, way) = elevate_first(entry, rights, back);
             (why, Some(way))

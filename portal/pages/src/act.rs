@@ -7,14 +7,14 @@ use axum::body::Bytes;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use http::StatusCode;
-use portal_model::actions::{Action, ActionOrder, ActionResult, Preview, act, preview, reason_limits};
+use portal_model::actions::{
+    Action, ActionOrder, ActionResult, DrainReport, MOST_REPLICAS, Preview, act, preview,
+};
 use portal_model::index::Entry;
-use portal_model::saved::ChangeError;
 use portal_model::state::PortalState;
-use portal_session::context::{Context, Ctx, ResponseKind};
+use portal_session::context::{Context, Ctx};
 use portal_session::fault::Fault;
 use portal_session::flash::Flash;
-use portal_session::refusals::sentence;
 use portal_session::return_path::return_path;
 use portal_session::user::CurrentUser;
 use web::{ConfirmChoices, ConfirmField, ConfirmPage, Link, NavItem};
@@ -23,7 +23,7 @@ use crate::act_form::ActForm;
 use crate::act_words::{drained, pods_of, words};
 use crate::answer::answer;
 use crate::cluster_path::ClusterPath;
-use crate::confirm::{DialogForm, back_to, done, question, refused, why};
+use crate::confirm::{DialogForm, at_field, back_to, change_refused, done, question, refused, why, why_hint};
 use crate::frame::frame;
 
 /// How long one request of a drain waits for pods to leave.
@@ -62,15 +62,14 @@ pub async fn perform(
     let form = ActForm::read(&body);
     let replicas = form.replicas.trim().parse::<u32>();
     let action = form.action(replicas.as_ref().copied().unwrap_or_default()).ok_or_else(Fault::not_found)?;
-    let (scales, drains) = (form.action == "scale", form.action == "drain");
-    if scales && replicas.is_err() {
+    if matches!(action, Action::Scale { .. }) && replicas.is_err() {
         let mut page = act_page(&state, &context, &entry, &form, &action, None);
-        at_field(&mut page, "replicas", "A whole number, 0 to 1000.");
+        at_field(&mut page, "replicas", &format!("A whole number, 0 to {MOST_REPLICAS}."));
         return answer(&context, StatusCode::UNPROCESSABLE_ENTITY, &page);
     }
     let order = ActionOrder { action: action.clone(), reason: form.why.clone(), dry_run: false, wait: STEP };
     match act(&state, &user, &id, order).await {
-        Ok(report) if drains => {
+        Ok(ActionResult { drain: Some(report), .. }) => {
             let page = progress(&state, &context, &entry, &form, &report);
             answer(&context, StatusCode::OK, &page)
         }
@@ -79,23 +78,9 @@ pub async fn perform(
             Ok(done(&back, &form.home(&entry), Flash::ActionDone))
         }
         Err(error) => {
-            let mut page = act_page(&state, &context, &entry, &form, &action, None);
-            page.back.href = return_path(Some(&form.back));
-            match error {
-                ChangeError::Reason(bad) if context.wants != ResponseKind::Json => {
-                    at_field(&mut page, "why", &sentence(&bad));
-                    answer(&context, StatusCode::UNPROCESSABLE_ENTITY, &page)
-                }
-                error => refused(&context, page, error.into()),
-            }
+            let page = act_page(&state, &context, &entry, &form, &action, None);
+            change_refused(&context, page, &form.back, error)
         }
-    }
-}
-
-/// Puts a sentence at its field.
-fn at_field(page: &mut ConfirmPage, name: &str, message: &str) {
-    for field in page.fields.iter_mut().filter(|field| field.name == name) {
-        field.error = Some(message.to_owned());
     }
 }
 
@@ -125,7 +110,7 @@ fn act_page(
     if let Some(Preview::Replicas(now)) = seen {
         form.from = now.to_string();
     }
-    let said = words(&form, entry.id.name());
+    let said = words(action, &form.kind, entry.id.name());
     let (_, namespace, name) = action.object();
     let mut facts = vec![("Cluster".to_owned(), entry.id.name().to_owned())];
     if !namespace.is_empty() {
@@ -151,14 +136,10 @@ fn act_page(
         Some(Preview::Replicas(now)) => facts.push(("Replicas now".to_owned(), now.to_string())),
         Some(Preview::Drain(report)) => text.extend(drained(report)),
     }
-    let hint = format!(
-        "At least {} characters. Goes into the audit; the customer may read it.",
-        reason_limits(state).least
-    );
-    let replicas = (form.action == "scale").then(|| ConfirmField {
+    let replicas = matches!(action, Action::Scale { .. }).then(|| ConfirmField {
         name: "replicas",
         label: "Replicas".to_owned(),
-        hint: "0 to 1000. Refused when the number has changed meanwhile.".to_owned(),
+        hint: format!("0 to {MOST_REPLICAS}. Refused when the number has changed meanwhile."),
         value: if form.replicas.is_empty() { form.from.clone() } else { form.replicas.clone() },
         required: true,
         exact: true,
@@ -173,8 +154,8 @@ fn act_page(
         command: said.command,
         action: format!("{}/act", entry.path()),
         hidden: hidden(&form),
-        choices: choices(&form),
-        fields: replicas.into_iter().chain([why(&form.why, true, &hint)]).collect(),
+        choices: choices(action),
+        fields: replicas.into_iter().chain([why(&form.why, true, &why_hint(state))]).collect(),
         kind: if said.harms { "danger" } else { "power" },
         submit: said.verb.to_owned(),
         running: said.running.to_owned(),
@@ -187,13 +168,18 @@ fn act_page(
 }
 
 /// How it is done, where there are two ways.
-fn choices(form: &ActForm) -> Option<ConfirmChoices> {
-    let ways = match form.action.as_str() {
-        "drain" => [("evict", "Evict, budgets are honoured"), ("force", "Delete, budgets are not honoured")],
-        "delete" => [("grace", "With its time to end"), ("force", "At once, without its kubelet")],
+fn choices(action: &Action) -> Option<ConfirmChoices> {
+    let (ways, force) = match action {
+        Action::Drain { force, .. } => (
+            [("evict", "Evict, budgets are honoured"), ("force", "Delete, budgets are not honoured")],
+            *force,
+        ),
+        Action::DeletePod { force, .. } => {
+            ([("grace", "With its time to end"), ("force", "At once, without its kubelet")], *force)
+        }
         _ => return None,
     };
-    let chosen = if form.how == "force" { "force" } else { ways[0].0 };
+    let chosen = if force { "force" } else { ways[0].0 };
     Some(ConfirmChoices {
         legend: "How".to_owned(),
         name: "how",
@@ -209,9 +195,8 @@ fn progress(
     context: &Context,
     entry: &Entry,
     form: &ActForm,
-    report: &ActionResult,
+    drain: &DrainReport,
 ) -> ConfirmPage {
-    let drain = report.drain.clone().unwrap_or_default();
     let (moved, round) = (form.moved + drain.moved.len(), form.round + 1);
     let mut page = ConfirmPage {
         name: "drain-progress",
@@ -223,7 +208,7 @@ fn progress(
             ("Asked to leave".to_owned(), pods_of(moved)),
             ("Still on the node".to_owned(), pods_of(drain.left.len())),
         ],
-        text: drained(&drain),
+        text: drained(drain),
         action: format!("{}/act", entry.path()),
         hidden: hidden(form),
         kind: "primary",
@@ -278,8 +263,8 @@ mod tests {
         let form = ActForm::read(b"do=scale&kind=deployment&namespace=n&name=w&from=2&why=x&how=y");
         let sent: Vec<_> = hidden(&form).into_iter().map(|(name, _)| name).collect();
         assert_eq!(sent, ["do", "kind", "namespace", "name", "from"]);
-        assert_eq!(choices(&form).map(|all| all.values.len()), None);
+        assert_eq!(choices(&form.action(3).unwrap()).map(|all| all.values.len()), None);
         let drain = ActForm { action: "drain".to_owned(), ..ActForm::default() };
-        assert_eq!(choices(&drain).map(|all| all.chosen).as_deref(), Some("evict"));
+        assert_eq!(choices(&drain.action(0).unwrap()).map(|all| all.chosen).as_deref(), Some("evict"));
     }
 }

@@ -1,13 +1,11 @@
 //! The words of the dialogs that act on objects of a cluster, and where they are offered.
 
-use portal_model::actions::{DrainPod, DrainReport, PodState};
+use portal_model::actions::{Action, Decision, DrainPod, DrainReport, PodState, WorkloadKind};
 use portal_model::index::Entry;
 use portal_session::user::CurrentUser;
 use rp_documents::Role;
 use rp_openshift::namespaces::is_openshift;
 use web::Link;
-
-use crate::act_form::ActForm;
 
 /// Pods that a dialog names.
 const NAMED: usize = 10;
@@ -29,9 +27,10 @@ pub(crate) struct ActWords {
     pub(crate) command: String,
 }
 
-/// The words of an action.
-pub(crate) fn words(form: &ActForm, cluster: &str) -> ActWords {
-    let ActForm { action, kind, namespace, name, .. } = form;
+/// The words of an action. `kind`: of a workload, as its path has it.
+pub(crate) fn words(action: &Action, kind: &str, cluster: &str) -> ActWords {
+    let (_, namespace, name) = action.object();
+    let verb_of = action.verb().split_once('.').map_or("", |(_, verb)| verb);
     let node = |verb, running, icon, harms, text| ActWords {
         verb,
         running,
@@ -40,7 +39,7 @@ pub(crate) fn words(form: &ActForm, cluster: &str) -> ActWords {
         place: "Node",
         text,
         harms,
-        command: format!("aro node {action} {cluster} {name} --reason '…'"),
+        command: format!("aro node {verb_of} {cluster} {name} --reason '…'"),
     };
     let csr = |verb, running, icon, harms, text| ActWords {
         verb,
@@ -50,7 +49,7 @@ pub(crate) fn words(form: &ActForm, cluster: &str) -> ActWords {
         place: "Certificate signing request",
         text,
         harms,
-        command: format!("aro csr {action} {cluster} {name} --reason '…'"),
+        command: format!("aro csr {verb_of} {cluster} {name} --reason '…'"),
     };
     let workload = |verb, running, icon, command, text| ActWords {
         verb,
@@ -60,41 +59,41 @@ pub(crate) fn words(form: &ActForm, cluster: &str) -> ActWords {
         place: "Workload",
         text,
         harms: false,
-        command: format!("aro workload {action} {cluster} {kind} {namespace} {name}{command} --reason '…'"),
+        command: format!("aro workload {verb_of} {cluster} {kind} {namespace} {name}{command} --reason '…'"),
     };
-    match action.as_str() {
-        "cordon" => node(
+    match action {
+        Action::Cordon { .. } => node(
             "Cordon",
             "Cordoning…",
             "pause",
             false,
             &["The scheduler places no new pods on the node. Pods that run there stay."],
         ),
-        "uncordon" => {
+        Action::Uncordon { .. } => {
             node("Uncordon", "Uncordoning…", "play", false, &["The scheduler places pods on the node again."])
         }
-        "drain" => node(
+        Action::Drain { .. } => node(
             "Drain",
             "Draining…",
             "stop",
             true,
             &["The node is cordoned and its pods are evicted. Pods of daemon sets and static pods stay."],
         ),
-        "approve" => csr(
+        Action::Decide { decision: Decision::Approve, .. } => csr(
             "Approve",
             "Approving…",
             "approve",
             false,
             &["The signer issues the certificate. An approval cannot be taken back."],
         ),
-        "deny" => csr(
+        Action::Decide { decision: Decision::Deny, .. } => csr(
             "Deny",
             "Denying…",
             "close",
             true,
             &["No certificate is issued. A denial cannot be taken back."],
         ),
-        "delete" => ActWords {
+        Action::DeletePod { .. } => ActWords {
             verb: "Delete",
             running: "Deleting…",
             icon: "trash",
@@ -104,14 +103,14 @@ pub(crate) fn words(form: &ActForm, cluster: &str) -> ActWords {
             harms: true,
             command: format!("aro pod delete {cluster} {namespace} {name} --reason '…'"),
         },
-        "restart" => workload(
+        Action::Restart { .. } => workload(
             "Restart",
             "Restarting…",
             "refresh",
             "",
             &["The pods are made anew, a few at a time, by the rollout strategy of the workload."],
         ),
-        _ => workload(
+        Action::Scale { .. } => workload(
             "Scale",
             "Scaling…",
             "split",
@@ -130,7 +129,6 @@ pub(crate) fn pods_of(n: usize) -> String {
 
 /// What a drain would do, or has left to do, a line for each kind of pod.
 pub(crate) fn drained(report: &DrainReport) -> Vec<String> {
-    let name = |pod: &&DrainPod| format!("{}/{}", pod.namespace, pod.name);
     let of = |state| report.left.iter().filter(move |pod| pod.state == state);
     let mut lines = Vec::new();
     let mut line = |what: &str, pods: Vec<String>| {
@@ -142,15 +140,15 @@ pub(crate) fn drained(report: &DrainReport) -> Vec<String> {
             lines.push(format!("{count} {what}: {named}{rest}."));
         }
     };
-    line("can be moved now", of(PodState::Movable).map(|pod| name(&pod)).collect());
-    let why = |pod: &DrainPod| format!("{} ({})", name(&pod), pod.why.trim_end_matches('.'));
+    line("can be moved now", of(PodState::Movable).map(DrainPod::place).collect());
+    let why = |pod: &DrainPod| format!("{} ({})", pod.place(), pod.why.trim_end_matches('.'));
     line("blocked by a budget of disruption", of(PodState::Blocked).map(why).collect());
-    line("being stopped", of(PodState::Leaving).map(|pod| name(&pod)).collect());
-    line("not asked to leave yet", of(PodState::Waiting).map(|pod| name(&pod)).collect());
+    line("being stopped", of(PodState::Leaving).map(DrainPod::place).collect());
+    line("not asked to leave yet", of(PodState::Waiting).map(DrainPod::place).collect());
     let bare = report.left.iter().filter(|pod| pod.controller.is_empty());
-    line("without a controller, not made anew elsewhere", bare.map(|pod| name(&pod)).collect());
+    line("without a controller, not made anew elsewhere", bare.map(DrainPod::place).collect());
     let local = report.left.iter().filter(|pod| pod.local_data);
-    line("with data in emptyDir volumes, which is lost", local.map(|pod| name(&pod)).collect());
+    line("with data in emptyDir volumes, which is lost", local.map(DrainPod::place).collect());
     if lines.is_empty() {
         lines.push("No pod on the node is moved by a drain.".to_owned());
     }
@@ -187,7 +185,10 @@ pub(crate) fn workload_acts(
     (kind, namespace, name): (&str, &str, &str),
 ) -> Vec<Link> {
     let all = [("Restart…", "restart"), ("Scale…", "scale")];
-    let fits = |action: &str| is_openshift(namespace) && !(action == "scale" && kind == "daemonset");
+    let fits = |action: &str| {
+        is_openshift(namespace)
+            && (action != "scale" || WorkloadKind::named(kind).is_some_and(WorkloadKind::scales))
+    };
     let all = all.into_iter().filter(|(_, action)| fits(action));
     all.filter_map(|(words, action)| {
         link(user, entry, words, &[("do", action), ("kind", kind), ("namespace", namespace), ("name", name)])

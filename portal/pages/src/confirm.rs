@@ -2,9 +2,12 @@
 
 use axum::response::Response;
 use http::StatusCode;
+use portal_model::saved::{ChangeError, reason_limits};
+use portal_model::state::PortalState;
 use portal_session::context::{Context, ResponseKind};
 use portal_session::fault::Fault;
 use portal_session::flash::Flash;
+use portal_session::refusals::sentence;
 use portal_session::return_path::return_path;
 use web::{ConfirmField, ConfirmPage, Frame, Link, NavItem};
 
@@ -86,6 +89,36 @@ pub(crate) fn question(frame: Frame, place: NavItem, back: Link) -> ConfirmPage 
         icon: "info",
         kind: "primary",
         ..ConfirmPage::default()
+    }
+}
+
+/// What a dialog says of the reason for a change of a cluster.
+pub(crate) fn why_hint(state: &PortalState) -> String {
+    let least = reason_limits(state).least;
+    format!("At least {least} characters. Goes into the audit; the customer may read it.")
+}
+
+/// Puts a sentence at the field of that name.
+pub(crate) fn at_field(page: &mut ConfirmPage, name: &str, message: &str) {
+    for field in page.fields.iter_mut().filter(|field| field.name == name) {
+        field.error = Some(message.to_owned());
+    }
+}
+
+/// The response to a refused change of a cluster: the dialog, which a bad reason leaves open at its field.
+pub(crate) fn change_refused(
+    context: &Context,
+    mut page: ConfirmPage,
+    back: &str,
+    error: ChangeError,
+) -> Result<Response, Fault> {
+    page.back.href = return_path(Some(back));
+    match error {
+        ChangeError::Reason(bad) if context.wants != ResponseKind::Json => {
+            at_field(&mut page, "why", &sentence(&bad));
+            answer(context, StatusCode::UNPROCESSABLE_ENTITY, &page)
+        }
+        error => refused(context, page, error.into()),
     }
 }
 

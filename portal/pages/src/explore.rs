@@ -11,7 +11,7 @@ use portal_model::prom;
 use portal_model::state::PortalState;
 use portal_session::context::Ctx;
 use portal_session::fault::Fault;
-use portal_session::user::{CurrentUser, how_to_get};
+use portal_session::user::{CurrentUser, lacking};
 use rp_documents::Role;
 use rp_prometheus::Table;
 use web::{
@@ -73,8 +73,7 @@ fn may_ask(state: &PortalState, entry: &Entry, user: &CurrentUser) -> AccessDeci
 
 /// That the person needs a role for queries, and who gives it.
 pub(crate) fn role_to_query(state: &PortalState) -> AccessDecision {
-    let way = how_to_get(Role::Sre, state.session.access.policy());
-    AccessDecision::No(format!("You need the sre role to query; your groups do not include it. {way}"))
+    AccessDecision::No(lacking(Role::Sre, " to query", state.session.access.policy()))
 }
 
 /// The ones that every cluster may have; the script asks which there are.

@@ -22,7 +22,7 @@ use crate::answer::answer;
 use crate::frame::frame;
 
 /// Rows of a list.
-const ROWS: usize = 200;
+pub(crate) const ROWS: usize = 200;
 /// Clusters that are named beside an alert.
 const NAMED: usize = 8;
 /// Words of a filter that are looked at, and their characters.
@@ -37,11 +37,13 @@ pub struct FleetListQuery {
 }
 
 impl FleetListQuery {
-    fn text(&self) -> String {
+    /// What the field of the filter has.
+    pub(crate) fn text(&self) -> String {
         self.q.trim().chars().take(MOST_TEXT).collect()
     }
 
-    fn words(&self) -> Vec<String> {
+    /// Its words, in lower case.
+    pub(crate) fn words(&self) -> Vec<String> {
         self.text().to_lowercase().split_whitespace().take(WORDS).map(str::to_owned).collect()
     }
 }
@@ -124,8 +126,7 @@ pub async fn operations(
 ) -> Result<Response, Fault> {
     let (words, snapshot) = (asked.words(), state.model.index.snapshot());
     let found = state.model.operations.fleet(state.session.clock.now(), |one| {
-        let name = one.key.rsplit('/').next().unwrap_or_default();
-        has_all(&words, &[name, &one.kind, &one.progress, &one.error])
+        has_all(&words, &[name_of(&one.key), &one.kind, &one.progress, &one.error])
     });
     let list = |all: &[Arc<FleetOperation>]| FleetOperations {
         rows: all.iter().take(ROWS).map(|one| operation_row(one, &snapshot)).collect(),
@@ -142,18 +143,26 @@ pub async fn operations(
     answer(&context, StatusCode::OK, &page)
 }
 
-/// A row with its cluster; one that is not in the list of clusters has no page.
+/// The name in a resource id.
+pub(crate) fn name_of(id: &str) -> &str {
+    id.rsplit('/').next().unwrap_or(id)
+}
+
+/// The cluster of a row, with its `page`; one that is not in the list of clusters has none.
+pub(crate) fn cluster_link(id: &str, snapshot: &Snapshot, page: impl FnOnce(&Entry) -> String) -> Link {
+    let entry = ResourceId::parse(id).ok().and_then(|id| snapshot.get(&id));
+    match entry {
+        Some(entry) => Link::new(entry.id.name(), page(entry)),
+        None => Link::new(name_of(id), ""),
+    }
+}
+
+/// A row with its cluster, which leads to the operation.
 fn operation_row(one: &FleetOperation, snapshot: &Snapshot) -> FleetOperationRow {
-    let entry = ResourceId::parse(&one.key).ok().and_then(|id| snapshot.get(&id));
-    let cluster = match entry {
-        Some(entry) => {
-            let id = web::text::encode(&one.id);
-            Link::new(entry.id.name(), format!("{}/operations/{id}", entry.path()))
-        }
-        None => Link::new(one.key.rsplit('/').next().unwrap_or_default(), ""),
-    };
     FleetOperationRow {
-        cluster,
+        cluster: cluster_link(&one.key, snapshot, |entry| {
+            format!("{}/operations/{}", entry.path(), web::text::encode(&one.id))
+        }),
         kind: one.kind.clone(),
         progress: one.progress.clone(),
         error: one.error.clone(),

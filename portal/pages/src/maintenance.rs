@@ -11,37 +11,24 @@ use portal_model::maintenance::task_name;
 use portal_model::state::PortalState;
 use portal_session::context::Ctx;
 use portal_session::fault::Fault;
+use rp_documents::ManifestDocument;
 use rp_documents::maintenance::ManifestState;
-use rp_documents::{ManifestDocument, ResourceId};
-use serde::Deserialize;
 use web::objects::{ManifestProgress, ManifestRow};
-use web::{Link, MaintenancePage, ManifestList, NavItem};
+use web::{MaintenancePage, ManifestList, NavItem};
 
 use crate::answer::answer;
+use crate::fleet_lists::{FleetListQuery, ROWS, cluster_link, name_of};
 use crate::frame::frame;
-
-/// Rows of each list.
-const ROWS: usize = 200;
-/// Words of a filter that are looked at, and their characters.
-const WORDS: usize = 8;
-const MOST_TEXT: usize = 200;
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct MaintenanceQuery {
-    q: String,
-}
 
 /// The maintenance of all clusters.
 pub async fn page(
     State(state): State<PortalState>,
     Ctx(context): Ctx,
-    Query(asked): Query<MaintenanceQuery>,
+    Query(asked): Query<FleetListQuery>,
 ) -> Result<Response, Fault> {
     let mut frame = frame(&state, &context);
     frame.place = NavItem::Maintenance;
-    let q: String = asked.q.trim().chars().take(MOST_TEXT).collect();
-    let words: Vec<String> = q.to_lowercase().split_whitespace().take(WORDS).map(str::to_owned).collect();
+    let words = asked.words();
     let found = state.model.maintenance.select(|one| words.iter().all(|word| has(one, word)));
     let snapshot = state.model.index.snapshot();
     let list = |all: &[Arc<ManifestDocument>]| ManifestList {
@@ -55,7 +42,7 @@ pub async fn page(
         days: LATELY.as_secs() / 86_400,
         incomplete: !found.complete,
         failure: None,
-        q,
+        q: asked.text(),
         frame,
     };
     answer(&context, StatusCode::OK, &page)
@@ -69,19 +56,9 @@ fn has(document: &ManifestDocument, word: &str) -> bool {
     cluster.contains(word) || task.to_lowercase().contains(word)
 }
 
-/// The name in a resource id.
-fn name_of(id: &str) -> &str {
-    id.rsplit('/').next().unwrap_or(id)
-}
-
-/// A row with its cluster; one that is not in the list of clusters has no page.
+/// A row with its cluster, which leads to the operations of it.
 fn fleet_row(document: &ManifestDocument, snapshot: &Snapshot) -> ManifestRow {
-    let id = &document.cluster_resource_id;
-    let entry = ResourceId::parse(id).ok().and_then(|id| snapshot.get(&id));
-    let cluster = match entry {
-        Some(entry) => Link::new(entry.id.name(), operations_path(entry)),
-        None => Link::new(name_of(id), ""),
-    };
+    let cluster = cluster_link(&document.cluster_resource_id, snapshot, operations_path);
     ManifestRow { cluster, ..row(document) }
 }
 

@@ -6,13 +6,10 @@ use axum::response::Response;
 use http::StatusCode;
 use portal_model::index::Entry;
 use portal_model::maintenance::{self, task_name};
-use portal_model::saved::ChangeError;
 use portal_model::state::PortalState;
-use portal_session::context::{Context, Ctx, ResponseKind};
+use portal_session::context::{Context, Ctx};
 use portal_session::fault::Fault;
 use portal_session::flash::Flash;
-use portal_session::refusals::sentence;
-use portal_session::return_path::return_path;
 use portal_session::user::CurrentUser;
 use rp_base::Timestamp;
 use rp_documents::ManifestDocument;
@@ -21,7 +18,7 @@ use web::{ConfirmPage, Link, NavItem};
 
 use crate::answer::answer;
 use crate::cluster_path::ClusterPath;
-use crate::confirm::{DialogForm, back_to, done, question, refused, why};
+use crate::confirm::{DialogForm, back_to, change_refused, done, question, why, why_hint};
 use crate::frame::{frame, place};
 use crate::maintenance::operations_path;
 
@@ -44,9 +41,6 @@ fn cancel_page(
     let manifest = &document.maintenance_manifest;
     let task = task_name(&manifest.maintenance_task_id);
     let time = |seconds: i64| Timestamp::from_seconds(seconds).to_string();
-    let limits = maintenance::reason_limits(state);
-    let hint =
-        format!("At least {} characters. Goes into the audit; the customer may read it.", limits.least);
     let mut text = vec!["It does not start. Once it has begun it cannot be cancelled.".to_owned()];
     if !manifest.created_by_schedule.is_empty() {
         text.push("A schedule made it, and does not make it again for this time.".to_owned());
@@ -66,7 +60,7 @@ fn cancel_page(
         facts: facts.map(|(name, value)| (name.to_owned(), value)).into(),
         command: format!("aro manifests cancel {} {} --why '…'", entry.id.name(), document.id),
         action: cancel_path(entry, &document.id),
-        fields: vec![why("", true, &hint)],
+        fields: vec![why("", true, &why_hint(state))],
         kind: "danger",
         submit: "Cancel the task".to_owned(),
         running: "Cancelling…".to_owned(),
@@ -107,17 +101,8 @@ pub async fn cancel(
         return Err(error.into());
     };
     let mut page = cancel_page(&state, &context, &entry, &document);
-    page.back.href = return_path(Some(&answered.back));
     for field in &mut page.fields {
         field.value.clone_from(&answered.why);
     }
-    match error {
-        ChangeError::Reason(bad) if context.wants != ResponseKind::Json => {
-            for field in &mut page.fields {
-                field.error = Some(sentence(&bad));
-            }
-            answer(&context, StatusCode::UNPROCESSABLE_ENTITY, &page)
-        }
-        error => refused(&context, page, error.into()),
-    }
+    change_refused(&context, page, &answered.back, error)
 }

@@ -2,7 +2,7 @@
 
 use portal_model::access_offer::{Standing, standing_now};
 use portal_model::index::Entry;
-use portal_model::maintenance;
+use portal_model::saved::reason_limits;
 use portal_model::state::PortalState;
 use portal_session::user::CurrentUser;
 use rp_documents::Rights;
@@ -32,7 +32,7 @@ pub(crate) async fn order_part(
             return OrderPart::Barred(why, way);
         }
     };
-    let limits = maintenance::reason_limits(state);
+    let limits = reason_limits(state);
     OrderPart::Form(Box::new(OrderBox {
         action: operations_path(entry),
         tasks: TASKS.into_iter().map(choice).collect(),

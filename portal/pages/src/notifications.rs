@@ -54,11 +54,11 @@ fn part(view: &DestinationView, snapshot: &Snapshot) -> DestinationPart {
 fn row(one: &Notification, snapshot: &Snapshot) -> NotificationRow {
     let cluster = ResourceId::parse(&one.event.cluster).ok();
     let entry = cluster.as_ref().and_then(|id| snapshot.get(id));
-    let (progress, at) = match one.state {
-        NotificationState::Waiting => (NotificationProgress::Waiting, one.created),
-        NotificationState::Delivered => (NotificationProgress::Delivered, one.ended.unwrap_or(one.created)),
-        NotificationState::Failed => (NotificationProgress::Failed, one.ended.unwrap_or(one.created)),
-        NotificationState::Dropped => (NotificationProgress::Dropped, one.ended.unwrap_or(one.created)),
+    let progress = match one.state {
+        NotificationState::Waiting => NotificationProgress::Waiting,
+        NotificationState::Delivered => NotificationProgress::Delivered,
+        NotificationState::Failed => NotificationProgress::Failed,
+        NotificationState::Dropped => NotificationProgress::Dropped,
     };
     NotificationRow {
         title: one.event.title.clone(),
@@ -71,7 +71,7 @@ fn row(one: &Notification, snapshot: &Snapshot) -> NotificationRow {
         progress,
         attempts: u64::from(one.attempts),
         error: one.error.clone(),
-        at: at.seconds(),
+        at: one.ended.unwrap_or(one.created).seconds(),
         retry_at: one.retry_after.map(Timestamp::seconds),
     }
 }

@@ -8,14 +8,11 @@ use axum::response::Response;
 use http::StatusCode;
 use portal_model::index::Entry;
 use portal_model::operator::{FlagChanges, FlagReport, document_flags, flag_reports, set_flags};
-use portal_model::saved::ChangeError;
 use portal_model::state::PortalState;
-use portal_session::context::{Context, Ctx, ResponseKind};
+use portal_session::context::{Context, Ctx};
 use portal_session::elevation::require_elevation;
 use portal_session::fault::Fault;
 use portal_session::flash::Flash;
-use portal_session::refusals::sentence;
-use portal_session::return_path::return_path;
 use portal_session::user::CurrentUser;
 use rp_documents::Rights;
 use serde::Deserialize;
@@ -24,7 +21,7 @@ use web::{ConfirmChoices, ConfirmField, ConfirmPage, Link, NavItem, Tab};
 use crate::access_dialog::elevate_first;
 use crate::answer::answer;
 use crate::cluster_path::ClusterPath;
-use crate::confirm::{DialogForm, back_to, done, question, refused, why};
+use crate::confirm::{DialogForm, back_to, change_refused, done, question, refused, why};
 use crate::frame::frame;
 
 #[derive(Debug, Default, Deserialize)]
@@ -110,17 +107,8 @@ pub async fn set(
             Ok(done(&back, &home(&entry), Flash::FlagSet))
         }
         Err(error) => {
-            let mut page = flag_page(&state, &context, &entry, &form).await?;
-            page.back.href = return_path(Some(&form.back));
-            match error {
-                ChangeError::Reason(bad) if context.wants != ResponseKind::Json => {
-                    for field in page.fields.iter_mut().filter(|field| field.name == "why") {
-                        field.error = Some(sentence(&bad));
-                    }
-                    answer(&context, StatusCode::UNPROCESSABLE_ENTITY, &page)
-                }
-                error => refused(&context, page, error.into()),
-            }
+            let page = flag_page(&state, &context, &entry, &form).await?;
+            change_refused(&context, page, &form.back, error)
         }
     }
 }

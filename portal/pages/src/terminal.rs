@@ -7,7 +7,7 @@ use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::{Query, RawQuery, Request, State};
 use axum::response::Response;
-use http::{StatusCode, header};
+use http::{HeaderMap, StatusCode, header};
 use portal_model::access_kinds::TERMINAL;
 use portal_model::access_offer;
 use portal_model::index::Entry;
@@ -49,6 +49,7 @@ pub async fn page(
     ClusterPath(id): ClusterPath,
     Query(query): Query<TerminalQuery>,
     RawQuery(typed): RawQuery,
+    headers: HeaderMap,
 ) -> Result<Response, Fault> {
     let entry = state.model.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
     let mut page = blank(&state, &context, &user, &entry, validate_query(query)?);
@@ -61,8 +62,12 @@ pub async fn page(
         return answer(&context, status, &page);
     }
     if !page.query.is_chosen() {
-        page.choice = choice(&state, &entry, &page.query.q).await;
-        page.open = open.into_iter().map(|open| terminal_row(open, &user)).collect();
+        // The search of the page takes the pods from the answer (`terminal.html`), and nothing else.
+        let narrows = headers.get("hx-target").is_some_and(|target| target == "term-pods");
+        page.choice = choice(&state, &entry, &page.query.q, !narrows).await;
+        if !narrows {
+            page.open = open.into_iter().map(|open| terminal_row(open, &user)).collect();
+        }
         return answer(&context, StatusCode::OK, &page);
     }
     match access(&state, &user, &entry, &page.query).await? {

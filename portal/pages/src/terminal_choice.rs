@@ -21,10 +21,12 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Pods that are listed at once.
 const MOST: usize = 30;
 
-/// What there is to choose from; `wanted` narrows the pods by parts of namespace, name and node.
-pub(crate) async fn choice(state: &PortalState, entry: &Entry, wanted: &str) -> TerminalChoice {
+/// What there is to choose from; `wanted` narrows the pods by parts of namespace, name and node. Machines are listed only
+/// for the `whole` page.
+pub(crate) async fn choice(state: &PortalState, entry: &Entry, wanted: &str, whole: bool) -> TerminalChoice {
     let wanted: String = wanted.trim().chars().take(253).collect();
-    let (pods, machines) = tokio::join!(pods(state, entry, &wanted), machines(state, entry));
+    let machines = async { if whole { machines(state, entry).await } else { Vec::new() } };
+    let (pods, machines) = tokio::join!(pods(state, entry, &wanted), machines);
     let (pods, matched) = pods.map_or((Vec::new(), None), |(pods, matched)| (pods, Some(matched)));
     TerminalChoice { q: wanted, pods, matched, machines }
 }
@@ -34,8 +36,9 @@ async fn pods(state: &PortalState, entry: &Entry, wanted: &str) -> Option<(Vec<T
     let snapshot = live::watch(state, entry, Tab::Pods)?.settled(MOMENT).await;
     snapshot.pods.as_of?;
     let now = state.session.clock.now().seconds();
+    let words = words(wanted);
     let runs = snapshot.pods.iter().filter(|pod| pod.phase != "Succeeded");
-    let mut found: Vec<&Pod> = runs.filter(|pod| matches(&pod.meta, &pod.node, wanted)).collect();
+    let mut found: Vec<&Pod> = runs.filter(|pod| matches(&pod.meta, &pod.node, &words)).collect();
     let matched = u64::try_from(found.len()).unwrap_or(u64::MAX);
     found.sort_by(|a, b| {
         let by_name = || (&a.meta.namespace, &a.meta.name).cmp(&(&b.meta.namespace, &b.meta.name));
@@ -44,12 +47,16 @@ async fn pods(state: &PortalState, entry: &Entry, wanted: &str) -> Option<(Vec<T
     Some((found.into_iter().take(MOST).map(pod_choice).collect(), matched))
 }
 
+/// The words of a search, in lower case.
+fn words(wanted: &str) -> Vec<String> {
+    wanted.split([' ', '/']).filter(|word| !word.is_empty()).map(str::to_ascii_lowercase).collect()
+}
+
 /// Whether every word stands somewhere in a pod's namespace, name or node, and its names can be in an address.
-fn matches(pod: &Meta, node: &str, wanted: &str) -> bool {
+fn matches(pod: &Meta, node: &str, words: &[String]) -> bool {
     let places = [pod.namespace.as_str(), &pod.name, node];
     let named = is_dns(&pod.namespace, 63) && is_dns(&pod.name, 253);
-    let mut words = wanted.split([' ', '/']).filter(|word| !word.is_empty()).map(str::to_ascii_lowercase);
-    named && words.all(|word| places.iter().any(|place| contains_ignore_case(place, &word)))
+    named && words.iter().all(|word| places.iter().any(|place| contains_ignore_case(place, word)))
 }
 
 fn pod_choice(pod: &Pod) -> TerminalPod {
@@ -94,15 +101,15 @@ mod tests {
     fn every_word_narrows_the_pods() {
         let etcd = pod("openshift-etcd", "etcd-harbor-master-0");
         for wanted in ["", "etcd", "ETCD master-0", "openshift-etcd/etcd-harbor", "worker-1 etcd"] {
-            assert!(matches(&etcd, "harbor-worker-1", wanted), "{wanted}");
+            assert!(matches(&etcd, "harbor-worker-1", &words(wanted)), "{wanted}");
         }
         for wanted in ["etcd-9", "etcd worker-2"] {
-            assert!(!matches(&etcd, "harbor-worker-1", wanted), "{wanted}");
+            assert!(!matches(&etcd, "harbor-worker-1", &words(wanted)), "{wanted}");
         }
     }
 
     #[test]
     fn what_is_no_name_of_a_pod_is_not_offered() {
-        assert!(!matches(&pod("openshift-etcd", "a/../b"), "", "") && !matches(&pod("", "etcd"), "", ""));
+        assert!(!matches(&pod("openshift-etcd", "a/../b"), "", &[]) && !matches(&pod("", "etcd"), "", &[]));
     }
 }

@@ -58,11 +58,11 @@ pub async fn dialog(
         domain: offer.domain.clone(),
     });
     // A form that was sent names a life; the way back from an elevation fills in reason and ticket alone.
-    if form.life.is_empty() && form.destinations.is_empty() {
-        page.question.form = form;
+    let sent = !form.life.is_empty() || !form.destinations.is_empty();
+    page.question.form = form;
+    if !sent {
         return answer(&context, StatusCode::OK, &page);
     }
-    page.question.form = form;
     let limits = state.session.access.policy().reason_limits();
     page.given = commands(&page.cluster, &mut page.question, &offer, limits).map(AccessGiven::Commands);
     let status = if page.given.is_some() { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };

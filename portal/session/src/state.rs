@@ -106,7 +106,7 @@ impl SessionState {
         self.audit.promise(entry).await.map(drop)
     }
 
-    /// An entry of a read or a refusal, written within 100 ms.
+    /// An entry of a read, a refusal or an end, written within 100 ms.
     pub async fn note(&self, caller: &Caller, verb: &str, result: Outcome, fill: impl FnOnce(&mut Entry)) {
         let mut entry = caller.entry(self.clock.now(), Phase::Single, verb);
         entry.result = result;

@@ -84,12 +84,18 @@ pub fn missing(role: Role) -> Fault {
 }
 
 /// How a person gets a role: the groups that give it, as a sentence.
-pub fn how_to_get(role: Role, policy: &Policy) -> String {
+fn how_to_get(role: Role, policy: &Policy) -> String {
     match policy.groups(role) {
         [] => "No group gives it here: ask the administrator of this portal.".to_owned(),
         [one] => format!("Ask for the group {one}, then sign in again."),
         groups => format!("Ask for one of the groups {}, then sign in again.", groups.join(", ")),
     }
+}
+
+/// That a person lacks a role, and how they get it. `to`: what for, as " to query", or empty.
+pub fn lacking(role: Role, to: &str, policy: &Policy) -> String {
+    let way = how_to_get(role, policy);
+    format!("You need the {} role{to}; your groups do not include it. {way}", role.name())
 }
 
 /// As [`missing`], with the groups that give the role. Without the role viewer no page of the portal opens, so the way on

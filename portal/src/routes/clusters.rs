@@ -156,7 +156,7 @@ pub(super) static ROWS: &[Route] = &[
         handler!(api::actions::restart),
     )
     .doc("restartWorkload", "actions", "Make the pods of a workload of the platform anew")
-    .one_of("kind", || WorkloadKind::ALL.map(WorkloadKind::name).to_vec())
+    .one_of("kind", || WorkloadKind::ALL.map(WorkloadKind::as_str).to_vec())
     .takes::<api::actions::ActionRequest>()
     .answers(json::<api::actions::ActionResult>()),
     action(
@@ -166,7 +166,7 @@ pub(super) static ROWS: &[Route] = &[
     )
     .doc("scaleWorkload", "actions", "Ask a workload of the platform for another number of replicas")
     .one_of("kind", || {
-        WorkloadKind::ALL.into_iter().filter(|kind| kind.scales()).map(WorkloadKind::name).collect()
+        WorkloadKind::ALL.into_iter().filter(|kind| kind.scales()).map(WorkloadKind::as_str).collect()
     })
     .takes::<api::actions::ScaleRequest>()
     .answers(json::<api::actions::ActionResult>()),

@@ -14,7 +14,7 @@ use http_body_util::{BodyExt as _, Limited};
 use rp_base::{Id, chain};
 use rp_documents::{ResourceId, Side};
 
-use super::assembly::{AUDIT_ID, X_FORWARDED_FOR, address};
+use super::assembly::{address, ours};
 use super::error::{ErrorText, ProxyError};
 use super::impersonation::ShownPerson;
 use super::pool::{Class, Outgoing};
@@ -82,16 +82,7 @@ impl ApiProxy {
         let headers = head.headers_mut();
         headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
         let identity = seen.apply_person(asked.person, headers);
-        if let Some(authorization) = &upstream.authorization {
-            headers.insert(header::AUTHORIZATION, authorization.clone());
-        }
-        for (name, text) in
-            [(AUDIT_ID, asked.request_id.to_string()), (X_FORWARDED_FOR, asked.from.to_string())]
-        {
-            if let Ok(value) = HeaderValue::from_str(&text) {
-                headers.insert(name, value);
-            }
-        }
+        ours(&upstream, asked.request_id, asked.from, headers);
         let body = match asked.body {
             Some(body) => {
                 headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));

@@ -1,9 +1,11 @@
 //! The request towards the cluster: our headers, and those of the client's that may pass.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use http::uri::PathAndQuery;
-use http::{HeaderName, HeaderValue, Method, Request, Uri, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header};
+use rp_base::Id;
 use rp_documents::Rights;
 
 use super::audit::AuditEntryGuard;
@@ -14,8 +16,8 @@ use super::redaction::{self, Search};
 use super::request_context::{ClientBody, RequestContext, is_end};
 use super::service::ApiProxy;
 
-pub(super) const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
-pub(super) const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 impl ApiProxy {
     /// Finds the cluster and the credential, and writes the head of the request. Notes the identity that is used.
@@ -38,9 +40,7 @@ impl ApiProxy {
         if context.search == Search::Withheld {
             redaction::ask(&mut headers);
         }
-        if let Some(authorization) = &upstream.authorization {
-            headers.insert(header::AUTHORIZATION, authorization.clone());
-        }
+        ours(&upstream, &context.request_id, context.ip, &mut headers);
         // The length that was parsed, not what a header says. A GET without a body names none.
         let length = request.body().as_ref().and_then(|body| http_body::Body::size_hint(body).exact());
         if let Some(length) =
@@ -48,17 +48,23 @@ impl ApiProxy {
         {
             headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
         }
-        if let Ok(value) = HeaderValue::from_str(context.request_id.as_str()) {
-            headers.insert(AUDIT_ID, value);
-        }
-        if let Ok(value) = HeaderValue::from_str(&context.ip.to_string()) {
-            headers.insert(X_FORWARDED_FOR, value);
-        }
         let mut head = Request::new(());
         head.method_mut().clone_from(request.method());
         *head.uri_mut() = address(&upstream, &context.path)?;
         *head.headers_mut() = headers;
         Ok((upstream, head))
+    }
+}
+
+/// Sets our credential, and whose request it is.
+pub(super) fn ours(upstream: &Upstream, request_id: &Id, from: IpAddr, headers: &mut HeaderMap) {
+    if let Some(authorization) = &upstream.authorization {
+        headers.insert(header::AUTHORIZATION, authorization.clone());
+    }
+    for (name, text) in [(AUDIT_ID, request_id.as_str()), (X_FORWARDED_FOR, &*from.to_string())] {
+        if let Ok(value) = HeaderValue::from_str(text) {
+            headers.insert(name, value);
+        }
     }
 }
 

@@ -4,8 +4,7 @@ use http::Method;
 use rp_base::Timestamp;
 use serde_json::{Value, json};
 
-use crate::rules::{self, Use};
-use crate::{ActionError, Change, ClusterApi, Mode, Resource, shown_at, text_at};
+use crate::{ActionError, Change, ClusterApi, Mode, Resource, rules, shown_at, text_at};
 
 /// Most requests that are approved at once; a cluster has a handful for each node.
 const MOST: usize = 500;
@@ -119,7 +118,7 @@ pub async fn csr_facts<A: ClusterApi>(api: &A, name: &str) -> Result<CsrFacts, A
 
 async fn read<A: ClusterApi>(api: &A, name: &str) -> Result<Value, ActionError<A::Error>> {
     let resource = csr_resource();
-    rules::object(&resource, "", name, Use::Write)?;
+    rules::write(&resource, "", name)?;
     match api.call(Method::GET, &resource.path("", name), None).await {
         Err(error) if error.status == Some(404) => {
             let message = format!("certificate signing request '{name}' was not found.");

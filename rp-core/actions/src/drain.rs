@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::nodes::{node_path, set_unschedulable};
+use crate::nodes::{schedulable, set_unschedulable};
 use crate::{ActionError, ClusterApi, Mode, controller, rules, text_at};
 
 /// Between two looks at the pods of a node that is drained.
@@ -92,7 +92,6 @@ pub async fn drain<A: ClusterApi>(
     options: DrainOptions,
     report: &mut DrainReport,
 ) -> Result<(), ActionError<A::Error>> {
-    node_path(node)?;
     let until = Instant::now() + options.wait;
     let change = set_unschedulable(api, node, true, options.mode).await?;
     report.cordoned_before = !change.changes();
@@ -100,16 +99,13 @@ pub async fn drain<A: ClusterApi>(
     let mut asked = BTreeSet::new();
     loop {
         report.left = pods(api, node, &asked).await?;
-        for at in 0..report.left.len() {
-            let Some(pod) = report.left.get_mut(at).filter(|pod| pod.state == PodState::Waiting) else {
-                continue;
-            };
+        for pod in report.left.iter_mut().filter(|pod| pod.state == PodState::Waiting) {
             let told = remove(api, pod, options).await?;
             pod.state = told.0;
             pod.why = told.1;
             if told.0 == PodState::Leaving {
                 asked.insert(pod.uid.clone());
-                report.moved.push(format!("{}/{}", pod.namespace, pod.name));
+                report.moved.push(pod.place());
             }
         }
         report.done = report.left.is_empty();
@@ -142,7 +138,24 @@ fn leaves(pod: &Value) -> bool {
     !daemon && !mirror && !ended
 }
 
+impl DrainReport {
+    /// The word of the node's state before.
+    pub const fn before(&self) -> &'static str {
+        schedulable(self.cordoned_before)
+    }
+
+    /// The word of the node's state now.
+    pub const fn after(&self) -> &'static str {
+        schedulable(self.cordoned)
+    }
+}
+
 impl DrainPod {
+    /// `namespace/name`.
+    pub fn place(&self) -> String {
+        format!("{}/{}", self.namespace, self.name)
+    }
+
     fn new(pod: &Value, asked: &BTreeSet<String>) -> Self {
         let uid = text_at(pod, "/metadata/uid").to_owned();
         let going = pod["metadata"]["deletionTimestamp"].is_string() || asked.contains(&uid);

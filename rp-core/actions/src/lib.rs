@@ -19,7 +19,8 @@ pub use drain::{DrainOptions, DrainPod, DrainReport, PodState, drain};
 pub use nodes::{node_resource, set_unschedulable};
 pub use pods::{PodFacts, delete_pod, pod_facts};
 pub use resource::Resource;
-pub use workloads::{MOST_REPLICAS, WorkloadKind, restart, scale, workload_replicas};
+pub use rp_openshift::WorkloadKind;
+pub use workloads::{MOST_REPLICAS, restart, scale, workload_replicas};
 
 use http::Method;
 use rules::RuleError;

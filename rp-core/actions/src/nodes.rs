@@ -3,8 +3,7 @@
 use http::Method;
 use serde_json::json;
 
-use crate::rules::{self, Use};
-use crate::{ActionError, Change, ClusterApi, Mode, Resource};
+use crate::{ActionError, Change, ClusterApi, Mode, Resource, rules};
 
 /// The resource of nodes.
 pub fn node_resource() -> Resource {
@@ -12,9 +11,9 @@ pub fn node_resource() -> Resource {
 }
 
 /// The path of a node, under the rules of objects.
-pub(crate) fn node_path<E>(node: &str) -> Result<String, ActionError<E>> {
+fn node_path<E>(node: &str) -> Result<String, ActionError<E>> {
     let resource = node_resource();
-    rules::object(&resource, "", node, Use::Write)?;
+    rules::write(&resource, "", node)?;
     Ok(resource.path("", node))
 }
 
@@ -37,7 +36,8 @@ pub async fn set_unschedulable<A: ClusterApi>(
     Ok(Change::new(schedulable(before), schedulable(wanted)))
 }
 
-fn schedulable(cordoned: bool) -> &'static str {
+/// The word of a node's state.
+pub(crate) const fn schedulable(cordoned: bool) -> &'static str {
     if cordoned { "cordoned" } else { "schedulable" }
 }
 

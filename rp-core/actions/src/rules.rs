@@ -32,22 +32,13 @@ pub enum RuleError {
     Forbidden(String),
 }
 
-/// What a request does with an object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Use {
-    /// Reads one or all; both names may be empty. `unrestricted`: in every namespace, and outside of any.
-    Read { unrestricted: bool },
-    /// Changes one.
-    Write,
-}
-
 /// Whether that may be read; both names may be empty. `unrestricted` allows every namespace and cluster-scoped objects.
 ///
 /// # Errors
 /// The rule that is broken, in the contract's order.
 pub fn read(resource: &Resource, namespace: &str, name: &str, unrestricted: bool) -> Result<(), RuleError> {
     scope(resource, namespace, unrestricted)?;
-    object(resource, namespace, name, Use::Read { unrestricted })
+    object(resource, namespace, name, false)
 }
 
 /// Whether that object may be changed.
@@ -56,7 +47,7 @@ pub fn read(resource: &Resource, namespace: &str, name: &str, unrestricted: bool
 /// The rule that is broken, in the contract's order.
 pub fn write(resource: &Resource, namespace: &str, name: &str) -> Result<(), RuleError> {
     scope(resource, namespace, false)?;
-    object(resource, namespace, name, Use::Write)
+    object(resource, namespace, name, true)
 }
 
 /// Rules 2 and 3: the platform's objects.
@@ -73,17 +64,13 @@ fn scope(resource: &Resource, namespace: &str, unrestricted: bool) -> Result<(),
 }
 
 /// Rules 4 to 6: no credentials, no roles, and names that stay in their segment of a path.
-///
-/// # Errors
-/// The rule that is broken, in the contract's order.
-pub fn object(resource: &Resource, namespace: &str, name: &str, how: Use) -> Result<(), RuleError> {
+fn object(resource: &Resource, namespace: &str, name: &str, writes: bool) -> Result<(), RuleError> {
     let forbidden = |message: &str| Err(RuleError::Forbidden(message.to_owned()));
     if rp_access::credentials::carried_by(&resource.group, &resource.name, "")
         || resource.group == "oauth.openshift.io"
     {
         return forbidden("Access to secrets is forbidden.");
     }
-    let writes = how == Use::Write;
     if writes && matches!(&*resource.group, "rbac.authorization.k8s.io" | "authorization.openshift.io") {
         return forbidden("Write access to RBAC is forbidden.");
     }

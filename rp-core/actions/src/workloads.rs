@@ -2,8 +2,7 @@
 
 use http::Method;
 use rp_base::Timestamp;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use rp_openshift::WorkloadKind;
 use serde_json::{Value, json};
 
 use crate::rules::RuleError;
@@ -14,49 +13,20 @@ pub const MOST_REPLICAS: u32 = 1_000;
 /// The annotation of a template by which `kubectl rollout restart` makes its pods anew.
 const RESTARTED: &str = "kubectl.kubernetes.io/restartedAt";
 
-/// A kind of workload that people restart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum WorkloadKind {
-    Deployment,
-    StatefulSet,
-    DaemonSet,
+fn resource(kind: WorkloadKind) -> Resource {
+    let plural = match kind {
+        WorkloadKind::Deployment => "deployments",
+        WorkloadKind::StatefulSet => "statefulsets",
+        WorkloadKind::DaemonSet => "daemonsets",
+    };
+    Resource::v1("apps", plural, kind.as_str())
 }
 
-impl WorkloadKind {
-    pub const ALL: [Self; 3] = [Self::Deployment, Self::StatefulSet, Self::DaemonSet];
-
-    /// The kind of that name, in any case.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name().eq_ignore_ascii_case(name))
-    }
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Deployment => "Deployment",
-            Self::StatefulSet => "StatefulSet",
-            Self::DaemonSet => "DaemonSet",
-        }
-    }
-
-    /// Whether it has a number of replicas; a daemon set has one pod on each node.
-    pub const fn scales(self) -> bool {
-        !matches!(self, Self::DaemonSet)
-    }
-
-    fn resource(self) -> Resource {
-        let plural = match self {
-            Self::Deployment => "deployments",
-            Self::StatefulSet => "statefulsets",
-            Self::DaemonSet => "daemonsets",
-        };
-        Resource::v1("apps", plural, self.name())
-    }
-
-    fn path<E>(self, namespace: &str, name: &str) -> Result<String, ActionError<E>> {
-        let resource = self.resource();
-        rules::write(&resource, namespace, name)?;
-        Ok(resource.path(namespace, name))
-    }
+/// The path of a workload of the platform.
+fn path<E>(kind: WorkloadKind, namespace: &str, name: &str) -> Result<String, ActionError<E>> {
+    let resource = resource(kind);
+    rules::write(&resource, namespace, name)?;
+    Ok(resource.path(namespace, name))
 }
 
 /// Makes the pods of a workload anew, as `kubectl rollout restart` does.
@@ -71,10 +41,10 @@ pub async fn restart<A: ClusterApi>(
     now: Timestamp,
     mode: Mode,
 ) -> Result<Change, ActionError<A::Error>> {
-    let path = kind.path(namespace, name)?;
+    let path = path(kind, namespace, name)?;
     let workload = api.call(Method::GET, &path, None).await?;
     if workload["spec"]["paused"] == true {
-        let message = format!("{} {namespace}/{name} is paused: nothing would roll out", kind.name());
+        let message = format!("{} {namespace}/{name} is paused: nothing would roll out", kind.as_str());
         return Err(ActionError::Conflict(message));
     }
     let before = match &workload["spec"]["template"]["metadata"]["annotations"] {
@@ -140,10 +110,10 @@ fn words(replicas: u32) -> String {
 /// The path of a workload that has a number of replicas.
 fn scaled_path<E>(kind: WorkloadKind, namespace: &str, name: &str) -> Result<String, ActionError<E>> {
     if !kind.scales() {
-        let message = format!("A {} has one pod on each node: it has no number of replicas", kind.name());
+        let message = format!("A {} has one pod on each node: it has no number of replicas", kind.as_str());
         return Err(RuleError::Invalid(message).into());
     }
-    kind.path(namespace, name)
+    path(kind, namespace, name)
 }
 
 /// Without a number it has one, as API servers fill in.

@@ -10,6 +10,7 @@ mod sections;
 mod settings;
 
 pub use load::{LoadError, load};
+pub use rp_settings::values::{address, is_local};
 pub use rp_settings::{File, Input, Mistake, Mistakes, Override, SecretFile, SecretFileError, Word};
 pub use sections::access::{Access, Elevation, Imports, Robots, SelfServiceRights};
 pub use sections::audit::{Audit, AuditSink, AuditSinkTarget};

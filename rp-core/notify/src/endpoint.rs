@@ -4,7 +4,8 @@ use std::fmt;
 use std::net::IpAddr;
 
 use rp_base::Secret;
-use url::{Host, Url};
+use rp_config::{address, is_local};
+use url::Host;
 
 /// The address of a receiver. Its path and query may be a key: it prints as its host alone.
 #[derive(Clone)]
@@ -30,18 +31,14 @@ impl Endpoint {
     /// # Errors
     /// [`InvalidEndpoint`].
     pub fn parse(text: &Secret<String>) -> Result<Self, InvalidEndpoint> {
-        let url = Url::parse(text.expose().trim()).map_err(|_| InvalidEndpoint)?;
+        let url = address(text.expose().trim()).ok_or(InvalidEndpoint)?;
         let host = url.host().ok_or(InvalidEndpoint)?;
-        let (local, literal) = match host {
-            Host::Domain(name) => (name == "localhost" || name.ends_with(".localhost"), None),
-            Host::Ipv4(ip) => (ip.is_loopback(), Some(IpAddr::V4(ip))),
-            Host::Ipv6(ip) => (ip.is_loopback(), Some(IpAddr::V6(ip))),
+        let local = is_local(&host);
+        let literal = match host {
+            Host::Domain(_) => None,
+            Host::Ipv4(ip) => Some(IpAddr::V4(ip)),
+            Host::Ipv6(ip) => Some(IpAddr::V6(ip)),
         };
-        let scheme = url.scheme() == "https" || url.scheme() == "http" && local;
-        let bare = url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
-        if !scheme || !bare {
-            return Err(InvalidEndpoint);
-        }
         let port = url.port_or_known_default().ok_or(InvalidEndpoint)?;
         let origin = url.origin().ascii_serialization();
         Ok(Self { origin, literal, port, local, url: Secret::new(url.into()) })
@@ -61,12 +58,12 @@ impl Endpoint {
     }
 
     /// The port that is dialled.
-    pub const fn port(&self) -> u16 {
+    pub(crate) const fn port(&self) -> u16 {
         self.port
     }
 
     /// Whether it names this machine itself.
-    pub const fn is_local(&self) -> bool {
+    pub(crate) const fn is_local(&self) -> bool {
         self.local
     }
 }

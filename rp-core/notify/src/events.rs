@@ -6,10 +6,10 @@ mod health;
 mod manifest;
 mod operation;
 
-pub(crate) use elevation::elevation;
+pub(crate) use elevation::{elevation, is_elevation_told};
 pub(crate) use health::{answers, expiring, renewed, silent};
-pub(crate) use manifest::manifest;
-pub(crate) use operation::operation;
+pub(crate) use manifest::{is_manifest_told, manifest};
+pub(crate) use operation::{is_operation_told, operation};
 
 use rp_base::{Timestamp, text};
 use rp_documents::{NotificationEvent, NotificationFact, NotificationKind, ResourceId};

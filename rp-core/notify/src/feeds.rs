@@ -8,8 +8,8 @@ use std::time::Duration;
 use rp_base::Timestamp;
 use rp_database::{StoreError, Typed};
 use rp_documents::{
-    ClusterDocument, Collection, Document, Elevation, ImportedCluster, ManifestDocument, NotificationEvent,
-    OperationLog,
+    ClusterDocument, Collection, Document, Elevation, ImportedCluster, ManifestDocument, NotificationCursor,
+    NotificationEvent, OperationLog, ResourceId,
 };
 
 use crate::events::{self, ClusterPlace};
@@ -78,69 +78,33 @@ impl Recorder {
 
     /// Reads every feed to its end.
     pub(crate) async fn read_all(&self, hold: &mut Hold) -> Result<(), StoreError> {
-        while self.elevations(hold).await? {}
-        while self.operations(hold).await? {}
-        while self.manifests(hold).await? {}
+        while self.read(hold, &ELEVATIONS).await? {}
+        while self.read(hold, &OPERATIONS).await? {}
+        while self.read(hold, &MANIFESTS).await? {}
         Ok(())
     }
 
-    /// Reads some elevations; `true`: there are more.
-    async fn elevations(&self, hold: &mut Hold) -> Result<bool, StoreError> {
-        let from = hold.cursor().elevations;
-        let changes = self.feed::<Elevation>().changes(from, CHANGES).await?;
-        for document in changes.items.into_iter().filter_map(|change| change.document) {
-            let target = document.value.target.as_ref();
-            let place = match target {
-                Some(id) => Some(self.place(id.key()).await?),
+    /// Reads some documents of a feed; `true`: there are more.
+    async fn read<T: Document>(&self, hold: &mut Hold, feed: &Feed<T>) -> Result<bool, StoreError> {
+        let from = *(feed.position)(hold.cursor_mut());
+        let changes = self.feed::<T>().changes(from, CHANGES).await?;
+        let changed = changes.items.into_iter().filter_map(|change| change.document);
+        for document in changed.map(|document| document.value).filter(feed.tells) {
+            let place = match (feed.cluster)(&document) {
+                Some(key) => Some(self.place(key).await?),
                 None => None,
             };
-            let events = events::elevation(&document.value, place.as_ref());
-            self.record_new(events, hold.cursor().begun).await?;
+            self.record_new((feed.events)(&document, place.as_ref()), hold.cursor().begun).await?;
         }
-        hold.cursor_mut().elevations = changes.cursor;
-        self.moved(hold, from != changes.cursor).await?;
-        Ok(changes.more)
-    }
-
-    /// Reads some operation logs; `true`: there are more.
-    async fn operations(&self, hold: &mut Hold) -> Result<bool, StoreError> {
-        let from = hold.cursor().operations;
-        let changes = self.feed::<OperationLog>().changes(from, CHANGES).await?;
-        for document in changes.items.into_iter().filter_map(|change| change.document) {
-            let place = ClusterPlace { key: document.value.key.clone(), region: String::new() };
-            if events::operation(&document.value, &place).is_some() {
-                let place = self.place(&document.value.key).await?;
-                let told = events::operation(&document.value, &place);
-                self.record_new(told.into_iter().collect(), hold.cursor().begun).await?;
-            }
+        *(feed.position)(hold.cursor_mut()) = changes.cursor;
+        if from != changes.cursor {
+            hold.save().await?;
         }
-        hold.cursor_mut().operations = changes.cursor;
-        self.moved(hold, from != changes.cursor).await?;
-        Ok(changes.more)
-    }
-
-    /// Reads some manifests; `true`: there are more.
-    async fn manifests(&self, hold: &mut Hold) -> Result<bool, StoreError> {
-        let from = hold.cursor().manifests;
-        let changes = self.feed::<ManifestDocument>().changes(from, CHANGES).await?;
-        for document in changes.items.into_iter().filter_map(|change| change.document) {
-            if document.value.maintenance_manifest.state.is_terminal() {
-                let place = self.place(&document.value.cluster_resource_id).await?;
-                let told = events::manifest(&document.value, &place);
-                self.record_new(told.into_iter().collect(), hold.cursor().begun).await?;
-            }
-        }
-        hold.cursor_mut().manifests = changes.cursor;
-        self.moved(hold, from != changes.cursor).await?;
         Ok(changes.more)
     }
 
     fn feed<T: Document>(&self) -> Typed<T> {
         Typed::new(Arc::clone(self.outbox.store()))
-    }
-
-    async fn moved(&self, hold: &mut Hold, moved: bool) -> Result<(), StoreError> {
-        if moved { hold.save().await } else { Ok(()) }
     }
 
     /// What is known of a cluster by its resource id.
@@ -177,6 +141,38 @@ impl Recorder {
         }))
     }
 }
+
+/// How documents of a kind are read.
+struct Feed<T> {
+    /// How far it was read.
+    position: fn(&mut NotificationCursor) -> &mut i64,
+    /// Whether there is anything to tell; the cluster of others is not looked up.
+    tells: fn(&T) -> bool,
+    /// The resource id of its cluster; `None`: it is for every cluster.
+    cluster: fn(&T) -> Option<&str>,
+    events: fn(&T, Option<&ClusterPlace>) -> Vec<NotificationEvent>,
+}
+
+const ELEVATIONS: Feed<Elevation> = Feed {
+    position: |cursor| &mut cursor.elevations,
+    tells: events::is_elevation_told,
+    cluster: |elevation| elevation.target.as_ref().map(ResourceId::key),
+    events: events::elevation,
+};
+
+const OPERATIONS: Feed<OperationLog> = Feed {
+    position: |cursor| &mut cursor.operations,
+    tells: events::is_operation_told,
+    cluster: |log| Some(&log.key),
+    events: |log, place| place.and_then(|place| events::operation(log, place)).into_iter().collect(),
+};
+
+const MANIFESTS: Feed<ManifestDocument> = Feed {
+    position: |cursor| &mut cursor.manifests,
+    tells: events::is_manifest_told,
+    cluster: |manifest| Some(&manifest.cluster_resource_id),
+    events: |manifest, place| place.and_then(|place| events::manifest(manifest, place)).into_iter().collect(),
+};
 
 /// The feeds that wake the sender.
 pub(crate) const WAKES: [Collection; 4] = [

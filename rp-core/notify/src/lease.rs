@@ -7,7 +7,7 @@ use rp_database::{SharedStore, StoreError, Typed, Versioned};
 use rp_documents::{Collection, NotificationCursor, Unknown};
 
 /// How long a process stays the sender without renewing. A store of one process needs no lease.
-pub(crate) const LEASE: Duration = Duration::from_secs(10);
+const LEASE: Duration = Duration::from_secs(10);
 
 /// The hold of this process.
 #[derive(Debug)]

@@ -188,7 +188,9 @@ impl Sender {
     async fn queues(&self, outbox: &Outbox) -> Result<Vec<Queue>, StoreError> {
         let mut queues = Vec::with_capacity(self.parts.destinations.len());
         for destination in &self.parts.destinations {
-            let waiting = outbox.count_waiting(destination.name, self.parts.settings.waiting).await?;
+            let first = outbox.waiting(destination.name).await?;
+            let most = self.parts.settings.waiting;
+            let waiting = outbox.count_waiting(destination.name, &first, most).await?;
             let waiting = Arc::new(AtomicUsize::new(waiting));
             queues.push(Queue { destination: Arc::clone(destination), waiting });
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rp_base::{Timestamp, sha256};
-use rp_database::{SharedStore, Span, StoreError, Typed, Versioned};
+use rp_database::{Scanned, SharedStore, Span, StoreError, Typed, Versioned};
 use rp_documents::{Notification, NotificationEvent, NotificationState, Unknown};
 
 /// Notifications of a destination that a round looks at.
@@ -62,26 +62,26 @@ impl Outbox {
     }
 
     /// What waits for a destination, the oldest first; the first of them, if there are many.
-    pub(crate) async fn waiting(
-        &self,
-        destination: &str,
-    ) -> Result<Vec<Versioned<Notification>>, StoreError> {
+    pub(crate) async fn waiting(&self, destination: &str) -> Result<Scanned<Notification>, StoreError> {
         let keys = Notification::waiting_keys(destination);
-        Ok(self.all.scan(Span::Keys(&keys), None, WAITING).await?.items)
+        self.all.scan(Span::Keys(&keys), None, WAITING).await
     }
 
-    /// How many wait for a destination; counting ends at `most`.
-    pub(crate) async fn count_waiting(&self, destination: &str, most: usize) -> Result<usize, StoreError> {
+    /// How many wait for a destination: those of `first`, and what follows them; counting ends at `most`.
+    pub(crate) async fn count_waiting(
+        &self,
+        destination: &str,
+        first: &Scanned<Notification>,
+        most: usize,
+    ) -> Result<usize, StoreError> {
         let keys = Notification::waiting_keys(destination);
-        let (mut count, mut after) = (0, None);
-        loop {
-            let page = self.all.scan(Span::Keys(&keys), after.as_deref(), 1000).await?;
+        let (mut count, mut after) = (first.items.len(), first.next.clone());
+        while let Some(from) = after.take().filter(|_| count < most) {
+            let page = self.all.scan(Span::Keys(&keys), Some(&from), 1000).await?;
             count += page.items.len();
             after = page.next;
-            if after.is_none() || count >= most {
-                return Ok(count);
-            }
         }
+        Ok(count)
     }
 
     /// What is over for a destination, the newest first, at most `most`.

@@ -45,6 +45,16 @@ pub(crate) struct Post {
     away: Backoff,
 }
 
+/// What came of an attempt.
+enum Attempt {
+    /// It was delivered, or is given up.
+    Over,
+    /// It is sent again later.
+    Again,
+    /// The receiver is away for so long.
+    Away(Duration),
+}
+
 impl Post {
     pub(crate) fn new(destination: Arc<Destination>, waiting: Arc<AtomicUsize>, parts: PostParts) -> Self {
         let away = Backoff::new(parts.settings.retry, AWAY.max(parts.settings.retry));
@@ -70,12 +80,29 @@ impl Post {
     /// Sends what is due; gives how long to wait where the receiver is away.
     async fn round(&mut self) -> Result<Option<Duration>, StoreError> {
         loop {
-            let all = self.parts.outbox.waiting(self.destination.name).await?;
+            let all = self.parts.outbox.waiting(self.destination.name).await?.items;
             let now = self.parts.outbox.store().now().await?;
             self.show(&all, now);
-            let Some(next) = first_due(all, now) else { return Ok(None) };
-            if let Some(wait) = self.attempt(next, now).await? {
-                return Ok(Some(wait));
+            // Subjects of which something still waits: what resolves comes last.
+            let (mut before, mut sent) = (HashSet::new(), false);
+            for next in all {
+                let subject = next.value.event.subject.clone();
+                let due = next.value.retry_after.is_none_or(|at| at <= now);
+                if !due || before.contains(&subject) {
+                    before.insert(subject);
+                    continue;
+                }
+                sent = true;
+                match self.attempt(next).await? {
+                    Attempt::Over => {}
+                    Attempt::Again => {
+                        before.insert(subject);
+                    }
+                    Attempt::Away(wait) => return Ok(Some(wait)),
+                }
+            }
+            if !sent {
+                return Ok(None);
             }
         }
     }
@@ -95,17 +122,13 @@ impl Post {
         DestinationLabels { destination: self.destination.name }
     }
 
-    /// One attempt; gives how long to wait where the receiver is away.
-    async fn attempt(
-        &mut self,
-        mut next: Versioned<Notification>,
-        now: Timestamp,
-    ) -> Result<Option<Duration>, StoreError> {
+    /// One attempt.
+    async fn attempt(&mut self, mut next: Versioned<Notification>) -> Result<Attempt, StoreError> {
         let settings = &self.parts.settings;
-        let late = now.since(next.value.created) >= settings.give_up_after;
         let sent =
             courier::send(&self.destination, &next.value, &self.parts.portal, self.parts.clock.now()).await;
         let now = self.parts.outbox.store().now().await?;
+        let late = now.since(next.value.created) >= settings.give_up_after;
         let one = &mut next.value;
         one.attempts = one.attempts.saturating_add(1);
         one.last_attempt = Some(now);
@@ -137,8 +160,13 @@ impl Post {
             }
         }
         self.end(one.state);
+        let done = match wait {
+            Some(wait) => Attempt::Away(wait),
+            None if one.state == NotificationState::Waiting => Attempt::Again,
+            None => Attempt::Over,
+        };
         self.parts.outbox.save(next, now).await?;
-        Ok(wait)
+        Ok(done)
     }
 
     /// The wait after an error: it doubles with each.
@@ -181,14 +209,4 @@ impl Post {
         let labels = EndLabels { destination: self.destination.name, result: state.name() };
         self.parts.metrics.ended.with(&labels).inc();
     }
-}
-
-/// The first that may be sent now, where nothing of the same subject waits before it: what resolves comes last.
-fn first_due(all: Vec<Versioned<Notification>>, now: Timestamp) -> Option<Versioned<Notification>> {
-    let mut before = HashSet::new();
-    all.into_iter().find(|one| {
-        let due = one.value.retry_after.is_none_or(|at| at <= now);
-        let first = before.insert(one.value.event.subject.clone());
-        due && first
-    })
 }

@@ -17,6 +17,18 @@ pub enum WorkloadKind {
 }
 
 impl WorkloadKind {
+    pub const ALL: [Self; 3] = [Self::Deployment, Self::StatefulSet, Self::DaemonSet];
+
+    /// The kind of that name, in any case.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str().eq_ignore_ascii_case(name))
+    }
+
+    /// Whether it has a number of replicas; a daemon set has one pod on each node.
+    pub const fn scales(self) -> bool {
+        !matches!(self, Self::DaemonSet)
+    }
+
     /// The kind's name.
     pub const fn as_str(self) -> &'static str {
         match self {

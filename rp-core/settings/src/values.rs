@@ -39,16 +39,18 @@ pub fn show_duration(duration: Duration) -> String {
     if out.is_empty() { "0s".to_owned() } else { out }
 }
 
-/// Reads an `http(s)` URL without user, query and fragment; `https` unless the host is this machine.
-pub fn url(text: &str) -> Option<Url> {
+/// Reads an `http(s)` URL without user and fragment; `https` unless the host is this machine.
+pub fn address(text: &str) -> Option<Url> {
     let url = Url::parse(text).ok()?;
     let host = url.host()?;
     let scheme = url.scheme() == "https" || (url.scheme() == "http" && is_local(&host));
-    let bare = url.username().is_empty()
-        && url.password().is_none()
-        && url.query().is_none()
-        && url.fragment().is_none();
+    let bare = url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
     (scheme && bare).then_some(url)
+}
+
+/// As [`address`], without a query.
+pub fn url(text: &str) -> Option<Url> {
+    address(text).filter(|url| url.query().is_none())
 }
 
 /// As [`url`], without a path.
@@ -56,7 +58,8 @@ pub(crate) fn origin(text: &str) -> Option<Url> {
     url(text).filter(|url| url.path() == "/")
 }
 
-fn is_local(host: &Host<&str>) -> bool {
+/// Whether the host names this machine itself.
+pub fn is_local(host: &Host<&str>) -> bool {
     match host {
         Host::Domain(name) => *name == "localhost" || name.ends_with(".localhost"),
         Host::Ipv4(ip) => ip.is_loopback(),

@@ -24,7 +24,6 @@ fn instruction(image: &str, name: &str) -> Result<String> {
 fn containers() -> Vec<Value> {
     let settings = Settings {
         image: format!("registry.example/{PROGRAM}:0123abc"),
-        version: "0123abc".to_owned(),
         identity: Identity::ServicePrincipal,
         development: false,
         restricted: true,

@@ -27,28 +27,23 @@ pub struct NodeArgs {
 #[derive(Debug, Subcommand)]
 pub enum NodeVerb {
     /// Keep new pods away from a node; needs an elevation to write rights
-    Cordon {
-        /// Name or resource id of the cluster
-        #[arg(add = crate::completer::clusters())]
-        cluster: String,
-        /// Name of the node
-        node: String,
-        #[command(flatten)]
-        action: ActionArgs,
-    },
+    Cordon(NodeActionArgs),
     /// Let a node take pods again; needs an elevation to write rights
-    Uncordon {
-        /// Name or resource id of the cluster
-        #[arg(add = crate::completer::clusters())]
-        cluster: String,
-        /// Name of the node
-        node: String,
-        #[command(flatten)]
-        action: ActionArgs,
-    },
+    Uncordon(NodeActionArgs),
     /// Cordon a node and move its pods away; needs an elevation to write rights. Stop it with Ctrl-C: what has left has
     /// left, and the same command goes on. Exit code 1 when pods are left
     Drain(DrainArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct NodeActionArgs {
+    /// Name or resource id of the cluster
+    #[arg(add = crate::completer::clusters())]
+    pub cluster: String,
+    /// Name of the node
+    pub node: String,
+    #[command(flatten)]
+    pub action: ActionArgs,
 }
 
 #[derive(Debug, Args)]
@@ -78,25 +73,20 @@ pub struct CsrArgs {
 #[derive(Debug, Subcommand)]
 pub enum CsrVerb {
     /// Approve a request; needs an elevation to admin rights
-    Approve {
-        /// Name or resource id of the cluster
-        #[arg(add = crate::completer::clusters())]
-        cluster: String,
-        /// Name of the certificate signing request
-        csr: String,
-        #[command(flatten)]
-        action: ActionArgs,
-    },
+    Approve(CsrActionArgs),
     /// Deny a request; needs an elevation to admin rights
-    Deny {
-        /// Name or resource id of the cluster
-        #[arg(add = crate::completer::clusters())]
-        cluster: String,
-        /// Name of the certificate signing request
-        csr: String,
-        #[command(flatten)]
-        action: ActionArgs,
-    },
+    Deny(CsrActionArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct CsrActionArgs {
+    /// Name or resource id of the cluster
+    #[arg(add = crate::completer::clusters())]
+    pub cluster: String,
+    /// Name of the certificate signing request
+    pub csr: String,
+    #[command(flatten)]
+    pub action: ActionArgs,
 }
 
 /// `aro pod …`
@@ -189,7 +179,7 @@ impl WorkloadKindArg {
 impl NodeVerb {
     pub(crate) const fn action(&self) -> &ActionArgs {
         match self {
-            Self::Cordon { action, .. } | Self::Uncordon { action, .. } => action,
+            Self::Cordon(args) | Self::Uncordon(args) => &args.action,
             Self::Drain(args) => &args.action,
         }
     }
@@ -198,7 +188,7 @@ impl NodeVerb {
 impl CsrVerb {
     pub(crate) const fn action(&self) -> &ActionArgs {
         match self {
-            Self::Approve { action, .. } | Self::Deny { action, .. } => action,
+            Self::Approve(args) | Self::Deny(args) => &args.action,
         }
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{put, resolve, segment};
-use crate::args::{ActionArgs, CsrVerb, DrainArgs, NodeVerb, PodVerb, WorkloadVerb};
+use super::{put, resolve, rows, segment};
+use crate::args::{ActionArgs, CsrVerb, DrainArgs, NodeActionArgs, NodeVerb, PodVerb, WorkloadVerb};
 use crate::client::Client;
 use crate::output::{Column, Table, cell, table};
 use crate::{CliError, Output};
@@ -35,25 +35,22 @@ const PODS: [Column<'_>; 6] = [
 
 pub(super) async fn node(verb: NodeVerb, out: &mut Output) -> Result<(), CliError> {
     match verb {
-        NodeVerb::Cordon { cluster, node, action } => {
-            act(&cluster, &["nodes", &node, "cordon"], json!({}), &action, out).await
-        }
-        NodeVerb::Uncordon { cluster, node, action } => {
-            act(&cluster, &["nodes", &node, "uncordon"], json!({}), &action, out).await
-        }
+        NodeVerb::Cordon(args) => on_node(args, "cordon", out).await,
+        NodeVerb::Uncordon(args) => on_node(args, "uncordon", out).await,
         NodeVerb::Drain(args) => drain(args, out).await,
     }
 }
 
+async fn on_node(args: NodeActionArgs, verb: &str, out: &mut Output) -> Result<(), CliError> {
+    act(&args.cluster, &["nodes", &args.node, verb], json!({}), &args.action, out).await
+}
+
 pub(super) async fn csr(verb: CsrVerb, out: &mut Output) -> Result<(), CliError> {
-    match verb {
-        CsrVerb::Approve { cluster, csr, action } => {
-            act(&cluster, &["csrs", &csr, "approve"], json!({}), &action, out).await
-        }
-        CsrVerb::Deny { cluster, csr, action } => {
-            act(&cluster, &["csrs", &csr, "deny"], json!({}), &action, out).await
-        }
-    }
+    let (args, verb) = match verb {
+        CsrVerb::Approve(args) => (args, "approve"),
+        CsrVerb::Deny(args) => (args, "deny"),
+    };
+    act(&args.cluster, &["csrs", &args.csr, verb], json!({}), &args.action, out).await
 }
 
 pub(super) async fn pod(verb: PodVerb, out: &mut Output) -> Result<(), CliError> {
@@ -151,8 +148,4 @@ async fn drain(args: DrainArgs, out: &mut Output) -> Result<(), CliError> {
 
 fn pods(n: usize) -> String {
     if n == 1 { "1 pod".to_owned() } else { format!("{n} pods") }
-}
-
-fn rows(list: &Value) -> &[Value] {
-    list.as_array().map(Vec::as_slice).unwrap_or_default()
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::outage::Outage;
-use super::{items, resolve, segment};
+use super::{items, resolve, rows, segment};
 use crate::args::{Connection, Format, OperationsVerb};
 use crate::client::Client;
 use crate::output::{Column, cell, names, separated, table};
@@ -141,7 +141,7 @@ impl OperationPrinter {
     }
 
     fn steps(&mut self, answer: &Value, out: &mut Output) -> Result<(), CliError> {
-        let steps = answer["steps"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let steps = rows(&answer["steps"]);
         // Another process may have taken the phase up from its beginning.
         if steps.len() < self.begun {
             (self.begun, self.ended) = (0, 0);
@@ -177,7 +177,7 @@ impl OperationPrinter {
     }
 
     fn lines(&mut self, answer: &Value, out: &mut Output) -> Result<(), CliError> {
-        let lines = answer["lines"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let lines = rows(&answer["lines"]);
         // The log drops its oldest lines; if the last printed line was dropped too, all lines are new.
         let known = self.line.as_ref().and_then(|last| lines.iter().rposition(|line| line == last));
         let from = known.map_or(0, |known| known + 1);

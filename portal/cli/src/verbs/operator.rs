@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::{manifests, resolve};
+use super::{manifests, resolve, rows};
 use crate::args::{Connection, Format, OperatorVerb, SetFlagsArgs};
 use crate::client::Client;
 use crate::output::{Column, cell, names, separated, table};
@@ -57,13 +57,9 @@ async fn read(cluster: &str, connection: &Connection, out: &mut Output) -> Resul
     Ok(answer)
 }
 
-fn rows<'a>(answer: &'a Value, member: &str) -> &'a [Value] {
-    answer.get(member).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
-}
-
 async fn status(cluster: &str, connection: &Connection, out: &mut Output) -> Result<(), CliError> {
     let answer = read(cluster, connection, out).await?;
-    let conditions = rows(&answer, "conditions");
+    let conditions = rows(&answer["conditions"]);
     match connection.output {
         Format::Csv => out.raw(&separated(conditions, &CONDITIONS)),
         Format::Name => out.raw(&names(conditions, "/type")),
@@ -73,7 +69,7 @@ async fn status(cluster: &str, connection: &Connection, out: &mut Output) -> Res
                 let version = if version.is_empty() { "not reported".to_owned() } else { version };
                 out.note(&format!("operator version: {version}"));
             }
-            out.value(format, &answer, |answer| table(rows(answer, "conditions"), &CONDITIONS))
+            out.value(format, &answer, |answer| table(rows(&answer["conditions"]), &CONDITIONS))
         }
     }
 }
@@ -86,7 +82,7 @@ async fn flags(
 ) -> Result<(), CliError> {
     let answer = read(cluster, connection, out).await?;
     let wanted = |row: &&Value| !changed || row["changed"] == true || !problem(row).is_empty();
-    let items: Vec<Value> = rows(&answer, "flags").iter().filter(wanted).cloned().collect();
+    let items: Vec<Value> = rows(&answer["flags"]).iter().filter(wanted).cloned().collect();
     super::write_list(&json!({ "items": items }), connection.output, &FLAGS, out)
 }
 

@@ -59,8 +59,17 @@ impl PersonApi {
     pub(super) fn identity(&self) -> String {
         self.identity.lock().clone()
     }
+}
 
-    async fn send(
+/// The cluster was not asked, or did not answer.
+fn ours(error: Fault) -> CallError<Fault> {
+    CallError { status: None, message: error.message(), error }
+}
+
+impl ClusterApi for PersonApi {
+    type Error = Fault;
+
+    async fn call(
         &self,
         method: Method,
         path: &str,
@@ -97,23 +106,5 @@ impl PersonApi {
         let message = clean(told["message"].as_str().unwrap_or_default(), MOST_MESSAGE);
         let error = answered(answer.status, &message);
         Err(CallError { status: Some(answer.status.as_u16()), message, error })
-    }
-}
-
-/// The cluster was not asked, or did not answer.
-fn ours(error: Fault) -> CallError<Fault> {
-    CallError { status: None, message: error.message(), error }
-}
-
-impl ClusterApi for PersonApi {
-    type Error = Fault;
-
-    async fn call(
-        &self,
-        method: Method,
-        path: &str,
-        body: Option<&Value>,
-    ) -> Result<Value, CallError<Fault>> {
-        self.send(method, path, body).await
     }
 }

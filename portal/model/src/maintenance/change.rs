@@ -12,7 +12,7 @@ use rp_documents::{ManifestDocument, ProvisioningState, ResourceId, Rights, Side
 
 use super::{manifests, task, task_name};
 use crate::cluster_document::cluster_document;
-use crate::saved::{ChangeError, invalid, record};
+use crate::saved::{ChangeError, invalid, reason_limits, record};
 use crate::state::PortalState;
 
 /// What a person orders.
@@ -106,11 +106,6 @@ pub async fn order(
     let document = ManifestDocument::new(state.session.random.uuid().to_string(), id.key(), manifest);
     let made = manifests(store).create(document).await.map_err(|error| Fault::store(&error))?;
     Ok(made.value)
-}
-
-/// The bounds of a reason for maintenance: it is always needed.
-pub fn reason_limits(state: &PortalState) -> ReasonLimits {
-    state.session.access.policy().reason_limits().required()
 }
 
 /// Task, reason and manifest of an order.

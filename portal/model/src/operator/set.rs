@@ -22,7 +22,7 @@ use rp_operator_api::flags::{Fallback, SetError, checked, default_set};
 
 use crate::cluster_document::cluster_document;
 use crate::maintenance::{self, Order};
-use crate::saved::{ChangeError, invalid, record};
+use crate::saved::{ChangeError, invalid, reason_limits, record};
 use crate::state::PortalState;
 
 /// Flags of one request.
@@ -61,8 +61,7 @@ pub async fn set_flags(
     changes: FlagChanges,
 ) -> Result<FlagsSet, ChangeError> {
     require_elevation(&state.session, &user.caller, id, Rights::Write).await?;
-    let limits = state.session.access.policy().reason_limits().required();
-    let reason = limits.check(&changes.reason)?.to_owned();
+    let reason = reason_limits(state).check(&changes.reason)?.to_owned();
     let found = cluster(state, id).await?;
     let wanted = wanted(changes.flags, &found.value.cluster.properties)?;
     check_state(&found.value.cluster.properties)?;

@@ -98,18 +98,33 @@ async fn lost_connections_are_replaced_unseen() {
     store.close().await;
 }
 
-/// Passes bytes on. Of the first `eat` commits it lets the request pass, and cuts instead of answering.
-async fn cutting(to: u16, eat: Arc<AtomicU32>) -> SocketAddr {
+/// Stands between a store and its server; `serve` has each connection, with its number from 0.
+async fn relay<F>(mut serve: impl FnMut(u32, TcpStream) -> F + Send + 'static) -> SocketAddr
+where
+    F: Future<Output = ()> + Send + 'static,
+{
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
-        loop {
+        for n in 0_u32.. {
             let (client, _) = listener.accept().await.unwrap();
-            let server = TcpStream::connect(("127.0.0.1", to)).await.unwrap();
-            tokio::spawn(pass(client, server, Arc::clone(&eat)));
+            tokio::spawn(serve(n, client));
         }
     });
     address
+}
+
+async fn dial(port: u16) -> TcpStream {
+    TcpStream::connect(("127.0.0.1", port)).await.unwrap()
+}
+
+/// Passes bytes on. Of the first `eat` commits it lets the request pass, and cuts instead of answering.
+async fn cutting(to: u16, eat: Arc<AtomicU32>) -> SocketAddr {
+    relay(move |_, client| {
+        let eat = Arc::clone(&eat);
+        async move { pass(client, dial(to).await, eat).await }
+    })
+    .await
 }
 
 async fn pass(mut client: TcpStream, mut server: TcpStream, eat: Arc<AtomicU32>) {
@@ -141,21 +156,14 @@ async fn pass(mut client: TcpStream, mut server: TcpStream, eat: Arc<AtomicU32>)
 
 /// Passes bytes on; the first `slow` connections only after `wait`.
 async fn slow(to: u16, slow: u32, wait: Duration) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(async move {
-        for n in 0_u32.. {
-            let (mut client, _) = listener.accept().await.unwrap();
-            tokio::spawn(async move {
-                if n < slow {
-                    tokio::time::sleep(wait).await;
-                }
-                let mut server = TcpStream::connect(("127.0.0.1", to)).await.unwrap();
-                let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
-            });
+    relay(move |n, mut client| async move {
+        // What is slow is the server: the wait is the fault that is made, not one for a condition.
+        if n < slow {
+            tokio::time::sleep(wait).await;
         }
-    });
-    address
+        let _ = tokio::io::copy_bidirectional(&mut client, &mut dial(to).await).await;
+    })
+    .await
 }
 
 /// The connection that migrates and the first one of the pool take longer than a call may wait.

@@ -61,26 +61,24 @@ pub(super) async fn drain(of: ActionContext<'_>) -> Result<HttpResponse, Fault> 
     if !report.done {
         return Err(unfinished(node, &report).into());
     }
-    let before = if report.cordoned_before { "cordoned" } else { "schedulable" };
     let after = format!("cordoned, {} pods removed", report.moved.len());
     let mut answer = empty(StatusCode::OK);
-    answer.extensions_mut().insert(Change::new(before, &after));
+    answer.extensions_mut().insert(Change::new(report.before(), &after));
     Ok(answer)
 }
 
 /// What is left when the time is over, and what stands in its way.
 fn unfinished(node: &str, report: &DrainReport) -> CloudError {
     let names = |all: &mut dyn Iterator<Item = String>| all.take(NAMED).collect::<Vec<_>>().join(", ");
-    let name = |pod: &DrainPod| format!("{}/{}", pod.namespace, pod.name);
     let mut message = format!(
         "Node '{node}' is cordoned, but {} pods are left after {} s: {}.",
         report.left.len(),
         DRAIN.as_secs(),
-        names(&mut report.left.iter().map(name))
+        names(&mut report.left.iter().map(DrainPod::place))
     );
     let blocked = || report.left.iter().filter(|pod| pod.state == PodState::Blocked);
     if blocked().next().is_some() {
-        let mut why = blocked().map(|pod| format!("{}: {}", name(pod), pod.why));
+        let mut why = blocked().map(|pod| format!("{}: {}", pod.place(), pod.why));
         message.push_str(&format!(" Evictions that are refused: {}.", names(&mut why)));
     }
     failed(rp_base::text::clean(&message, 4096))

@@ -5,10 +5,14 @@ use rp_documents::{Elevation, ElevationMethod, NotificationEvent, NotificationKi
 
 use super::{ClusterPlace, Draft};
 
+/// Whether it is told: the policy trusts people with the rights of self-service.
+pub(crate) fn is_elevation_told(document: &Elevation) -> bool {
+    document.way != ElevationMethod::SelfService
+}
+
 /// What the document says happened. `place`: its cluster, where it is for one.
 pub(crate) fn elevation(document: &Elevation, place: Option<&ClusterPlace>) -> Vec<NotificationEvent> {
     match document.way {
-        // The policy trusts these people with these rights.
         ElevationMethod::SelfService => Vec::new(),
         ElevationMethod::Approval => vec![approval(document, place)],
         ElevationMethod::BreakGlass => {

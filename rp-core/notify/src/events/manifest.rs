@@ -6,17 +6,27 @@ use rp_documents::{ManifestDocument, NotificationEvent, NotificationKind};
 
 use super::{ClusterPlace, Draft};
 
-/// The failure of a manifest; `None`: it is not over, or it ended as somebody wanted.
-pub(crate) fn manifest(document: &ManifestDocument, place: &ClusterPlace) -> Option<NotificationEvent> {
-    let manifest = &document.maintenance_manifest;
-    let words = match manifest.state {
-        ManifestState::Failed | ManifestState::RetriesExceeded => "failed",
-        ManifestState::TimedOut => "did not start in its time",
+/// Whether the manifest is over and did not end as somebody wanted.
+pub(crate) fn is_manifest_told(document: &ManifestDocument) -> bool {
+    words(document.maintenance_manifest.state).is_some()
+}
+
+/// How a manifest failed.
+fn words(state: ManifestState) -> Option<&'static str> {
+    match state {
+        ManifestState::Failed | ManifestState::RetriesExceeded => Some("failed"),
+        ManifestState::TimedOut => Some("did not start in its time"),
         ManifestState::Pending
         | ManifestState::InProgress
         | ManifestState::Completed
-        | ManifestState::Cancelled => return None,
-    };
+        | ManifestState::Cancelled => None,
+    }
+}
+
+/// The failure of a manifest; `None`: it is not over, or it ended as somebody wanted.
+pub(crate) fn manifest(document: &ManifestDocument, place: &ClusterPlace) -> Option<NotificationEvent> {
+    let manifest = &document.maintenance_manifest;
+    let words = words(manifest.state)?;
     let id = &manifest.maintenance_task_id;
     let task = Task::with_id(id).map_or(id.as_str(), |task| task.name());
     let title = format!("Maintenance '{}' {words} on {}", super::line(task), place.name());

@@ -4,12 +4,14 @@ use rp_documents::{NotificationEvent, NotificationKind, OperationLog, Provisioni
 
 use super::{ClusterPlace, Draft};
 
+/// Whether the operation has ended and failed.
+pub(crate) fn is_operation_told(log: &OperationLog) -> bool {
+    log.ended.is_some() && log.result == ProvisioningState::Failed.name()
+}
+
 /// The failure of an operation that has ended; `None`: it runs, or it succeeded.
 pub(crate) fn operation(log: &OperationLog, place: &ClusterPlace) -> Option<NotificationEvent> {
-    let ended = log.ended?;
-    if log.result != ProvisioningState::Failed.name() {
-        return None;
-    }
+    let ended = log.ended.filter(|_| is_operation_told(log))?;
     let title = format!("Operation {} failed on {}", super::line(&log.kind), place.name());
     let step = log.steps.iter().rev().find(|step| step.failed).map(|step| step.name.as_str());
     Some(

@@ -57,18 +57,6 @@ pub enum NotifyTarget {
     PagerDuty { url: Url, key_file: SecretFile },
 }
 
-impl NotifyTarget {
-    /// The word in the settings.
-    pub const fn word(&self) -> &'static str {
-        match self {
-            Self::Webhook { .. } => "webhook",
-            Self::Slack(_) => "slack",
-            Self::Teams(_) => "teams",
-            Self::PagerDuty { .. } => "pagerduty",
-        }
-    }
-}
-
 /// An address that may hold a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotifyUrl {
