@@ -4,7 +4,7 @@ mod installed;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 use base64::Engine as _;
@@ -123,7 +123,13 @@ impl ControlPlane {
         let objects = json!({ "apiVersion": "v1", "kind": "List", "items": objects() });
         let created = admin.with_input(objects.to_string().as_bytes(), &["create", "-f", "-"]).await?;
         created.ok().context("objects of the control plane")?;
-        kwok.ready(START, || admin.ok(&["wait", "--for=condition=Ready", "pod/web", "--timeout=5s"])).await?;
+        // A pod that is created while kwok takes up its node can be missed; it looks again at one that changes.
+        let look = || async {
+            let changed = format!("looked-at={:?}", Instant::now());
+            admin.ok(&["annotate", "pod/web", &changed, "--overwrite"]).await?;
+            admin.ok(&["wait", "--for=condition=Ready", "pod/web", "--timeout=5s"]).await
+        };
+        kwok.ready(START, look).await?;
         self.write_log("default", "web", "web", "first line\nsecond line\n")
     }
 
