@@ -24,6 +24,7 @@ mod object_writes;
 mod objects;
 mod path;
 mod pod_logs;
+mod resize;
 mod roles;
 mod rules;
 mod run_job;
@@ -123,6 +124,8 @@ async fn act(of: ActionContext<'_>, action: Action) -> Result<HttpResponse, Faul
         Action::Resources => managed_resources::list(of).await,
         Action::RouteTable => network::effective_routes(of).await,
         Action::Skus => network::skus(of).await,
+        Action::ResizeValidation => resize::validate(of).await,
+        Action::ResizeInventory => resize::check_inventory(of).await,
         Action::RedeployVm => vms::redeploy(of).await,
         Action::StartVm => vms::start(of).await,
         Action::StopVm => vms::stop(of).await,

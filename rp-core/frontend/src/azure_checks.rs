@@ -180,22 +180,35 @@ fn registered(states: &[(String, String)]) -> Result<(), CloudError> {
 
 fn sku(profile: &Profile<'_>, skus: &[Sku], location: &str) -> Result<(), CloudError> {
     let Profile { path, size, encrypted, .. } = profile;
-    let target = format!("{path}.VMSize");
-    let Some(found) = skus.iter().find(|sku| sku.name == *size) else {
-        let message = format!("The selected SKU '{size}' is unavailable in region '{location}'");
-        return Err(CloudError::invalid(&target, message));
-    };
-    if found.restricted.iter().any(|region| region.eq_ignore_ascii_case(location)) {
-        let message = format!(
-            "The selected SKU '{size}' is restricted in region '{location}' for selected subscription"
-        );
-        return Err(CloudError::invalid(&target, message));
-    }
+    let found = offered(skus, size, location, &format!("{path}.VMSize"))?;
     if *encrypted && !found.has("EncryptionAtHostSupported") {
         let message = format!("The selected SKU '{size}' does not support encryption at host.");
         return Err(CloudError::invalid(&format!("{path}.encryptionAtHost"), message));
     }
     Ok(())
+}
+
+/// The size in what the region offers the subscription.
+///
+/// # Errors
+/// 400 with that target: it is not there, or the subscription may not have it.
+pub(crate) fn offered<'a>(
+    skus: &'a [Sku],
+    size: &str,
+    location: &str,
+    target: &str,
+) -> Result<&'a Sku, CloudError> {
+    let Some(found) = skus.iter().find(|sku| sku.name == size) else {
+        let message = format!("The selected SKU '{size}' is unavailable in region '{location}'");
+        return Err(CloudError::invalid(target, message));
+    };
+    if found.restricted.iter().any(|region| region.eq_ignore_ascii_case(location)) {
+        let message = format!(
+            "The selected SKU '{size}' is restricted in region '{location}' for selected subscription"
+        );
+        return Err(CloudError::invalid(target, message));
+    }
+    Ok(found)
 }
 
 /// Masters or the first workers, as the contract looks at them.
@@ -243,8 +256,11 @@ fn required_quota(profiles: &[Profile<'_>]) -> Result<BTreeMap<&'static str, i64
     Ok(wanted)
 }
 
-/// Quotas that Azure does not report are not limited.
-fn quota(wanted: &BTreeMap<&'static str, i64>, usages: &[Usage]) -> Result<(), CloudError> {
+/// Whether what is wanted in addition, by quota name, is left. Quotas that Azure does not report are not limited.
+///
+/// # Errors
+/// 400 `ResourceQuotaExceeded` of the first that is not.
+pub(crate) fn quota(wanted: &BTreeMap<&'static str, i64>, usages: &[Usage]) -> Result<(), CloudError> {
     for usage in usages {
         let Some(more) = wanted.get(usage.name.as_str()) else { continue };
         if *more > usage.limit.saturating_sub(usage.current) {

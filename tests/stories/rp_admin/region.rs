@@ -282,6 +282,7 @@ async fn an_admin_update_is_asked_for_with_a_task() -> Result<()> {
 async fn machines_and_usage_of_a_cluster_are_reached() -> Result<()> {
     let tool = Tool::start().await?;
     let id = tool.cluster().await?;
+    resize_is_checked(&tool, &id).await?;
     let nodes = tool.get(&format!("/admin{id}/kubernetesobjects?kind=Node")).await?;
     let name = nodes["items"][0]["metadata"]["name"].as_str().context("no node")?;
     let act = |action: &str, query: &str| format!("/admin{id}/{action}?vmName={name}{query}");
@@ -295,6 +296,10 @@ async fn machines_and_usage_of_a_cluster_are_reached() -> Result<()> {
         let told = tool.send(Method::POST, &path, None).await?.ok()?;
         ensure!(told.text.is_empty(), "{path}: {}", told.text);
     }
+    // The machine alone was resized; its Machine object and its node say the old size still.
+    let inventory = format!("/admin{id}/controlplanestatuscheckafterresize");
+    let (status, message) = tool.refused(Method::GET, &inventory, None).await?;
+    ensure!(status == 500 && message.contains(&format!("The size of {name} differs")), "{message}");
     let resources = tool.get(&format!("/admin{id}/resources")).await?;
     ensure!(resources[0]["type"] == "Microsoft.Network/virtualNetworks", "{resources}");
     let refused = tool.refused(Method::POST, &act("resize", "&vmSize=Standard_A1"), None).await?;
@@ -323,5 +328,38 @@ async fn machines_and_usage_of_a_cluster_are_reached() -> Result<()> {
     ensure!(first["cpuUsage"].as_str().is_some_and(|cpu| cpu.ends_with('m')), "{first}");
     let nodes = tool.get(&format!("/admin{id}/top/nodes")).await?;
     ensure!(nodes[0]["memoryPercentage"].as_f64().is_some_and(|part| part > 0.0), "{nodes}");
+    Ok(())
+}
+
+/// What stands against another size of the control plane is told at once, and nothing is changed by asking.
+async fn resize_is_checked(tool: &Tool, id: &str) -> Result<()> {
+    let inventory = format!("/admin{id}/controlplanestatuscheckafterresize");
+    let told = tool.send(Method::GET, &inventory, None).await?.ok()?;
+    ensure!(told.text.is_empty(), "{}", told.text);
+    let validation = |size: &str| format!("/admin{id}/preresizevalidation?vmSize={size}");
+    let told = tool.get(&validation("standard_d16s_v5")).await?;
+    ensure!(told == "All pre-flight checks passed", "{told}");
+    for (size, words) in [
+        ("", "The provided vmSize is empty."),
+        ("Standard_A1", "The provided vmSize 'Standard_A1' is unsupported for master."),
+    ] {
+        let told = tool.send(Method::GET, &validation(size), None).await?;
+        let error = told.json()?["error"].take();
+        ensure!(told.status == 400 && error["message"] == "Pre-flight validation failed.", "{error}");
+        ensure!(error["details"][0]["message"] == words, "{error}");
+        ensure!(error["details"][0]["target"] == "vmSize", "{error}");
+    }
+    let nodes = tool.get(&format!("/admin{id}/kubernetesobjects?kind=Node")).await?;
+    let masters = nodes["items"].as_array().into_iter().flatten();
+    let master = masters
+        .filter_map(|node| node["metadata"]["name"].as_str())
+        .find(|name| name.contains("-master-"))
+        .context("no master")?;
+    let stop = format!("/admin{id}/stopvm?vmName={master}");
+    tool.send(Method::POST, &stop, None).await?.ok()?;
+    let (status, message) = tool.refused(Method::GET, &inventory, None).await?;
+    ensure!(status == 500 && message.contains(&format!("VM {master} has the statuses [")), "{message}");
+    tool.send(Method::POST, &format!("/admin{id}/startvm?vmName={master}"), None).await?.ok()?;
+    tool.send(Method::GET, &inventory, None).await?.ok()?;
     Ok(())
 }

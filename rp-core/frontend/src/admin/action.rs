@@ -19,6 +19,8 @@ pub(crate) enum Action {
     Resources,
     RouteTable,
     Skus,
+    ResizeValidation,
+    ResizeInventory,
     RedeployVm,
     StartVm,
     StopVm,
@@ -57,7 +59,7 @@ macro_rules! row {
 }
 
 impl Action {
-    const ALL: [Self; 20] = [
+    const ALL: [Self; 22] = [
         Self::PodLogs,
         Self::ApproveCsr,
         Self::CordonNode,
@@ -70,6 +72,8 @@ impl Action {
         Self::Resources,
         Self::RouteTable,
         Self::Skus,
+        Self::ResizeValidation,
+        Self::ResizeInventory,
         Self::RedeployVm,
         Self::StartVm,
         Self::StopVm,
@@ -95,6 +99,8 @@ impl Action {
             Self::Resources => row!("GET", Reader, "resources"),
             Self::RouteTable => row!("GET", Reader, "effectiveroutetable"),
             Self::Skus => row!("GET", Reader, "skus"),
+            Self::ResizeValidation => row!("GET", Reader, "preresizevalidation"),
+            Self::ResizeInventory => row!("GET", Reader, "controlplanestatuscheckafterresize"),
             Self::RedeployVm => row!("POST", Operator, "redeployvm"),
             Self::StartVm => row!("POST", Operator, "startvm"),
             Self::StopVm => row!("POST", Operator, "stopvm"),

@@ -15,6 +15,7 @@ use rp_kube::lean::{LeanClient, LeanError, LeanOptions};
 use rp_kube::{KubeBody, KubeClient, KubeError};
 use rp_net::{Dialer, Directory, DirectoryError, Target};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::failed;
@@ -107,6 +108,15 @@ struct Details {
 }
 
 impl ClusterApi {
+    /// GETs a path as [`ClusterApi::get`], and reads its JSON.
+    ///
+    /// # Errors
+    /// As [`ClusterApi::get`], or 500: it cannot be read.
+    pub(super) async fn get_as<T: DeserializeOwned>(&self, path: &str, most: usize) -> Result<T, CloudError> {
+        let body = self.get(path, most).await?;
+        serde_json::from_slice(&body).map_err(|_| failed("the API server's answer cannot be read"))
+    }
+
     /// GETs a path; the body has at most `most` bytes.
     ///
     /// # Errors

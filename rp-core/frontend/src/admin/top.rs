@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::cluster_api::ClusterApi;
 use super::context::{ActionContext, within};
 use super::object_writes::flag;
-use super::{failed, rules};
+use super::rules;
 use crate::fault::Fault;
 use crate::response::{HttpResponse, compact_json};
 
@@ -132,9 +132,7 @@ fn not_found(fault: Fault) -> Fault {
 }
 
 async fn list(api: &ClusterApi, path: &str) -> Result<Vec<Value>, CloudError> {
-    let told = api.get(path, MOST).await?;
-    let mut told: Value =
-        serde_json::from_slice(&told).map_err(|_| failed("the API server's answer cannot be read"))?;
+    let mut told: Value = api.get_as(path, MOST).await?;
     match told["items"].take() {
         Value::Array(items) => Ok(items),
         _ => Ok(Vec::new()),

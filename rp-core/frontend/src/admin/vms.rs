@@ -9,7 +9,7 @@ use super::context::ActionContext;
 use crate::fault::Fault;
 use crate::response::{Change, HttpResponse, empty};
 
-const KIND: &str = "Microsoft.Compute/virtualMachines";
+pub(super) const VIRTUAL_MACHINE: &str = "Microsoft.Compute/virtualMachines";
 
 /// A machine as Azure has it.
 struct Machine {
@@ -22,7 +22,7 @@ impl Machine {
     /// The machine of that checked name.
     async fn find(of: &ActionContext<'_>, name: &str) -> Result<Self, Fault> {
         let managed = ManagedGroup::find(of).await?;
-        let id = managed.id(KIND, name);
+        let id = managed.id(VIRTUAL_MACHINE, name);
         let found = read(managed.azure.get_with(&id, COMPUTE, &[("$expand", "instanceView")])).await?;
         match found {
             Some(body) => Ok(Self { managed, id, body }),
@@ -32,13 +32,11 @@ impl Machine {
 
     /// `running`, `deallocated` …; empty: Azure does not say.
     fn power(&self) -> &str {
-        let statuses = self.body["properties"]["instanceView"]["statuses"].as_array();
-        let codes = statuses.into_iter().flatten().filter_map(|status| status["code"].as_str());
-        codes.into_iter().find_map(|code| code.strip_prefix("PowerState/")).unwrap_or_default()
+        statuses(&self.body).find_map(|code| code.strip_prefix("PowerState/")).unwrap_or_default()
     }
 
     fn size(&self) -> &str {
-        self.body["properties"]["hardwareProfile"]["vmSize"].as_str().unwrap_or_default()
+        size(&self.body)
     }
 
     /// Runs one of Azure's actions on it, and waits.
@@ -48,6 +46,17 @@ impl Machine {
         changed(self.managed.azure.post(&place, COMPUTE, None)).await?;
         Ok(with_change(self.power(), after))
     }
+}
+
+/// Codes of the statuses of a machine that was read with its instance view, such as `PowerState/running`.
+pub(super) fn statuses(body: &Value) -> impl Iterator<Item = &str> {
+    let statuses = body["properties"]["instanceView"]["statuses"].as_array();
+    statuses.into_iter().flatten().filter_map(|status| status["code"].as_str())
+}
+
+/// The size of a machine, as Azure writes it.
+pub(super) fn size(body: &Value) -> &str {
+    body["properties"]["hardwareProfile"]["vmSize"].as_str().unwrap_or_default()
 }
 
 fn missing(name: &str, group: &str) -> String {
@@ -113,7 +122,7 @@ pub(super) async fn resize(of: ActionContext<'_>) -> Result<HttpResponse, Fault>
 }
 
 /// A size of the control plane, in any case (`contract/frontend.md` §11.3); as Azure writes it.
-fn master_size(wanted: &str) -> Result<String, CloudError> {
+pub(super) fn master_size(wanted: &str) -> Result<String, CloudError> {
     let mut sizes = vm_sizes::for_role(vm_sizes::Role::Master).into_keys();
     sizes.find(|size| size.eq_ignore_ascii_case(wanted)).ok_or_else(|| {
         CloudError::invalid("", format!("The provided vmSize '{wanted}' is unsupported for master."))

@@ -109,7 +109,8 @@ fn object(view: &View<'_>, node: &Node) -> Value {
     let size = if node.master { "Standard_D8s_v5" } else { "Standard_D4s_v5" };
     let mut labels = json!({
         "kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux", "kubernetes.io/hostname": node.name,
-        "node.kubernetes.io/instance-type": size, "node.openshift.io/os_id": "rhel",
+        "node.kubernetes.io/instance-type": size, "beta.kubernetes.io/instance-type": size,
+        "node.openshift.io/os_id": "rhel",
         "topology.kubernetes.io/region": location,
         "topology.kubernetes.io/zone": format!("{location}-{}", node.zone),
     });

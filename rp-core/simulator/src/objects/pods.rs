@@ -156,7 +156,11 @@ fn object(view: &View<'_>, pod: &Pod<'_>) -> Value {
         "alertmanager-main" => "alertmanager",
         name => name,
     };
-    let mut labels = json!({"app": workload.name, "k8s-app": workload.name, "app.kubernetes.io/name": component,
+    let application = match workload.name {
+        "kube-apiserver" => "openshift-kube-apiserver",
+        name => name,
+    };
+    let mut labels = json!({"app": application, "k8s-app": workload.name, "app.kubernetes.io/name": component,
         "app.kubernetes.io/part-of": workload.operator});
     if workload.name == "router-default" {
         labels["ingresscontroller.operator.openshift.io/deployment-ingresscontroller"] = json!("default");

@@ -1,0 +1,107 @@
+//! Checks before and after the control plane of a cluster gets another size (`contract/frontend.md` §11.8). They only
+//! read.
+
+mod checks;
+mod control_plane;
+mod inventory;
+mod quota;
+
+use std::time::Duration;
+
+use http::StatusCode;
+use rp_api::CloudError;
+use tokio::join;
+
+use self::control_plane::{ControlPlane, Health};
+use super::azure::ManagedGroup;
+use super::context::{ActionContext, within};
+use super::failed;
+use super::vms::master_size;
+use crate::fault::Fault;
+use crate::response::{HttpResponse, compact_json, empty};
+
+/// Time limit for all requests of one check.
+const WITHIN: Duration = Duration::from_secs(60);
+
+/// Says whether the control plane can get the size `vmSize`: everything that stands against it at once.
+pub(super) async fn validate(of: ActionContext<'_>) -> Result<HttpResponse, Fault> {
+    let managed = ManagedGroup::find(&of).await?;
+    within(WITHIN, async {
+        all_checks(&of, &managed).await?;
+        Ok(compact_json(&"All pre-flight checks passed"))
+    })
+    .await
+}
+
+/// Says whether machines, virtual machines and nodes of the control plane agree.
+pub(super) async fn check_inventory(of: ActionContext<'_>) -> Result<HttpResponse, Fault> {
+    let managed = ManagedGroup::find(&of).await?;
+    within(WITHIN, async {
+        let api = of.api().await?;
+        inventory::check(&ControlPlane::read(&api, &managed).await?)?;
+        Ok(empty(StatusCode::OK))
+    })
+    .await
+}
+
+async fn all_checks(of: &ActionContext<'_>, managed: &ManagedGroup) -> Result<(), CloudError> {
+    let api = of.api().await?;
+    let ready = api.get("/readyz", 64 << 10).await;
+    ready.map_err(|error| not_ready(&error))?;
+    let size = wanted_size(of.text("vmSize"));
+    let azure = async {
+        match &size {
+            Ok(_) => Some(quota::Offer::read(of, managed).await),
+            Err(_) => None,
+        }
+    };
+    let (plane, health, offer) = join!(ControlPlane::read(&api, managed), Health::read(&api), azure);
+    let mut found = Vec::new();
+    let mut collect = |result: Result<(), CloudError>| found.extend(result.err().map(|error| error.body));
+    collect(size.clone().map(drop));
+    if let (Ok(size), Some(offer)) = (&size, offer) {
+        match offer {
+            Ok(offer) => {
+                collect(offer.check_sku(size));
+                if let Ok(plane) = &plane {
+                    collect(offer.check_quota(size, plane.sizes()));
+                }
+            }
+            Err(error) => collect(Err(error)),
+        }
+    }
+    collect(plane.as_ref().map(drop).map_err(Clone::clone));
+    checks::health(health).into_iter().for_each(collect);
+    if found.is_empty()
+        && let Ok(plane) = &plane
+        && let Err(error) = inventory::check(plane)
+    {
+        found.push(error.body);
+    }
+    if found.is_empty() {
+        return Ok(());
+    }
+    let mut error = CloudError::invalid("", "Pre-flight validation failed.");
+    error.body.details = found;
+    Err(error)
+}
+
+/// The size in Azure's spelling.
+fn wanted_size(given: &str) -> Result<String, CloudError> {
+    let found = match given {
+        "" => Err(CloudError::invalid("", "The provided vmSize is empty.")),
+        given => master_size(given),
+    };
+    found.map_err(|error| at("vmSize", error))
+}
+
+/// The error with that target.
+fn at(target: &str, mut error: CloudError) -> CloudError {
+    target.clone_into(&mut error.body.target);
+    error
+}
+
+fn not_ready(error: &CloudError) -> CloudError {
+    let message = format!("API server is reporting a non-ready status: {}", error.body.message);
+    at("kube-apiserver", failed(message))
+}

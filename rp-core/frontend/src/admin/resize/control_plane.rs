@@ -1,0 +1,141 @@
+//! The control plane as its cluster and Azure have it.
+
+use futures_util::future::try_join_all;
+use rp_api::CloudError;
+use rp_openshift::{
+    AroCluster, ClusterOperator, ControlPlaneMachineSet, List, Machine, MainRole, Node, Pod, Whole,
+};
+use serde::de::DeserializeOwned;
+use tokio::{join, try_join};
+
+use super::super::azure::{COMPUTE, ManagedGroup, read};
+use super::super::cluster_api::ClusterApi;
+use super::super::vms::{self, VIRTUAL_MACHINE};
+use super::super::{failed, rules};
+use super::at;
+
+/// Machines of a control plane.
+pub(super) const MACHINES: usize = 3;
+/// Largest object, bytes.
+const MOST_OBJECT: usize = 2 << 20;
+/// Largest list, bytes.
+const MOST_LIST: usize = 32 << 20;
+
+const MACHINES_PATH: &str = "/apis/machine.openshift.io/v1beta1/namespaces/openshift-machine-api/machines";
+const NODES_PATH: &str = "/api/v1/nodes?labelSelector=node-role.kubernetes.io%2Fmaster";
+const PODS_PATH: &str =
+    "/api/v1/namespaces/openshift-kube-apiserver/pods?labelSelector=app%3Dopenshift-kube-apiserver";
+const SET_PATH: &str =
+    "/apis/machine.openshift.io/v1/namespaces/openshift-machine-api/controlplanemachinesets/cluster";
+const ARO_PATH: &str = "/apis/aro.openshift.io/v1alpha1/clusters/cluster";
+
+/// A virtual machine in Azure.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct VirtualMachine {
+    pub(super) name: String,
+    pub(super) size: String,
+    /// Availability zone; empty: it is regional.
+    pub(super) zone: String,
+    /// Codes of its statuses, such as `PowerState/running`.
+    pub(super) statuses: Vec<String>,
+}
+
+/// Three machines, their virtual machines, and nodes.
+#[derive(Debug, Default)]
+pub(super) struct ControlPlane {
+    pub(super) machines: Vec<Machine<Whole>>,
+    pub(super) vms: Vec<VirtualMachine>,
+    pub(super) nodes: Vec<Node<Whole>>,
+    /// The region, which the zones of nodes begin with.
+    pub(super) location: String,
+}
+
+/// What says whether the cluster bears that a master is away; each may have failed to be read.
+#[derive(Debug)]
+pub(super) struct Health {
+    pub(super) api_server: Result<ClusterOperator<Whole>, CloudError>,
+    pub(super) api_pods: Result<Vec<Pod<Whole>>, CloudError>,
+    pub(super) etcd: Result<ClusterOperator<Whole>, CloudError>,
+    pub(super) aro: Result<AroCluster<Whole>, CloudError>,
+    /// `None`: there is no set.
+    pub(super) set: Result<Option<ControlPlaneMachineSet<Whole>>, CloudError>,
+}
+
+impl ControlPlane {
+    /// # Errors
+    /// 500 with the target `controlPlaneMachines`: something cannot be read, or there are not three machines.
+    pub(super) async fn read(api: &ClusterApi, managed: &ManagedGroup) -> Result<Self, CloudError> {
+        let machines = async {
+            let mut machines = list::<Machine<Whole>>(api, MACHINES_PATH).await?;
+            machines.retain(|machine| machine.role() == MainRole::Master.as_str());
+            if machines.len() != MACHINES {
+                return Err(failed(format!(
+                    "Expected {MACHINES} control plane machines but found {}. Resize cannot proceed until all control plane machines are present.",
+                    machines.len()
+                )));
+            }
+            let vms =
+                try_join_all(machines.iter().map(|machine| vm(managed, machine.metadata.name.as_str())));
+            Ok((vms.await?, machines))
+        };
+        let ((vms, machines), nodes) =
+            try_join!(machines, list::<Node<Whole>>(api, NODES_PATH)).map_err(|error| at(TARGET, error))?;
+        let location = managed.cluster.value.cluster.location.to_string();
+        Ok(Self { machines, vms, nodes, location })
+    }
+
+    /// The size of each virtual machine.
+    pub(super) fn sizes(&self) -> impl Iterator<Item = &str> {
+        self.vms.iter().map(|vm| vm.size.as_str())
+    }
+}
+
+const TARGET: &str = "controlPlaneMachines";
+
+async fn vm(managed: &ManagedGroup, name: &str) -> Result<VirtualMachine, CloudError> {
+    if !rules::is_name(name) {
+        return Err(failed(format!("The name of control plane machine '{name}' is no name of a VM.")));
+    }
+    let id = managed.id(VIRTUAL_MACHINE, name);
+    let found = read(managed.azure.get_with(&id, COMPUTE, &[("$expand", "instanceView")])).await;
+    let missing = || failed(format!("The VM of control plane machine '{name}' was not found."));
+    let body = found.map_err(|error| failed(unread(name, &error)))?.ok_or_else(missing)?;
+    Ok(VirtualMachine {
+        name: name.to_owned(),
+        size: vms::size(&body).to_owned(),
+        zone: body["zones"][0].as_str().unwrap_or_default().to_owned(),
+        statuses: vms::statuses(&body).map(str::to_owned).collect(),
+    })
+}
+
+fn unread(name: &str, error: &CloudError) -> String {
+    format!("The VM of control plane machine '{name}' could not be read: {}", error.body.message)
+}
+
+impl Health {
+    pub(super) async fn read(api: &ClusterApi) -> Self {
+        let operator = |name: &str| format!("/apis/config.openshift.io/v1/clusteroperators/{name}");
+        let (api_path, etcd_path) = (operator("kube-apiserver"), operator("etcd"));
+        let (api_server, api_pods, etcd, aro, set) = join!(
+            object(api, &api_path),
+            list(api, PODS_PATH),
+            object(api, &etcd_path),
+            object(api, ARO_PATH),
+            object::<ControlPlaneMachineSet<Whole>>(api, SET_PATH),
+        );
+        // Clusters of old versions do not have the kind; they answer in the same way.
+        let set = match set {
+            Err(error) if error.status == 404 => Ok(None),
+            set => set.map(Some),
+        };
+        Self { api_server, api_pods, etcd, aro, set }
+    }
+}
+
+async fn object<T: DeserializeOwned>(api: &ClusterApi, path: &str) -> Result<T, CloudError> {
+    api.get_as(path, MOST_OBJECT).await
+}
+
+async fn list<T: DeserializeOwned>(api: &ClusterApi, path: &str) -> Result<Vec<T>, CloudError> {
+    api.get_as::<List<T>>(path, MOST_LIST).await.map(|list| list.items)
+}
