@@ -26,22 +26,20 @@ const WITHIN: Duration = Duration::from_secs(60);
 /// Says whether the control plane can get the size `vmSize`: everything that stands against it at once.
 pub(super) async fn validate(of: ActionContext<'_>) -> Result<HttpResponse, Fault> {
     let managed = ManagedGroup::find(&of).await?;
-    within(WITHIN, async {
-        all_checks(&of, &managed).await?;
-        Ok(compact_json(&"All pre-flight checks passed"))
-    })
-    .await
+    // On the heap: it holds many requests at once, and the futures of all routes would be as large.
+    within(WITHIN, Box::pin(all_checks(&of, &managed))).await?;
+    Ok(compact_json(&"All pre-flight checks passed"))
 }
 
 /// Says whether machines, virtual machines and nodes of the control plane agree.
 pub(super) async fn check_inventory(of: ActionContext<'_>) -> Result<HttpResponse, Fault> {
     let managed = ManagedGroup::find(&of).await?;
-    within(WITHIN, async {
+    let check = async {
         let api = of.api().await?;
-        inventory::check(&ControlPlane::read(&api, &managed).await?)?;
-        Ok(empty(StatusCode::OK))
-    })
-    .await
+        inventory::check(&ControlPlane::read(&api, &managed).await?)
+    };
+    within(WITHIN, Box::pin(check)).await?;
+    Ok(empty(StatusCode::OK))
 }
 
 async fn all_checks(of: &ActionContext<'_>, managed: &ManagedGroup) -> Result<(), CloudError> {
