@@ -133,7 +133,12 @@ async fn not_allowed(world: &World) -> Result<()> {
     let path = format!("/api/v1/clusters{}/{place}", world.cluster);
     refused(&sre.change(Method::POST, &path, Some(&body)).await?, 403, "role_missing")?;
     let dialog = world.page(&format!("{}/act?do=cordon&name=drained-1", world.cluster)).await?;
-    ensure!(dialog.status == 403 && dialog.text.contains("/elevate"), "{}", shown(&dialog.text));
+    let way = ["Elevate first", "/elevate?", "rights=write", "do%3Dcordon"];
+    ensure!(
+        dialog.status == 403 && way.iter().all(|part| dialog.text.contains(part)),
+        "{}",
+        shown(&dialog.text)
+    );
     ensure!(world.unschedulable("drained-1").await?.is_empty(), "it was cordoned");
     Ok(())
 }

@@ -8,7 +8,7 @@ use portal_model::index::Entry;
 use portal_model::state::PortalState;
 use portal_session::context::Context;
 use portal_session::fault::Fault;
-use portal_session::refusals::sentence;
+use portal_session::refusals::{ELEVATION_NEEDED, sentence};
 use portal_session::user::lacking;
 use rp_access::IssueError;
 use rp_documents::{Rights, Role};
@@ -85,6 +85,15 @@ pub(crate) fn elevate_first(entry: &Entry, rights: Rights, back: &str) -> (Strin
     };
     let why = format!("You are not elevated to {} on this cluster.", rights.name());
     (why, Link::new("Elevate first", form.href()))
+}
+
+/// The fault; a missing elevation leads to the form that gives it, and from there to `back`.
+pub(crate) fn with_way(mut fault: Fault, entry: &Entry, rights: Rights, back: &str) -> Fault {
+    if fault.code == ELEVATION_NEEDED {
+        let (_, way) = elevate_first(entry, rights, back);
+        fault.links = vec![(way.text, way.href)];
+    }
+    fault
 }
 
 /// The fields of a posted form, or of a query, by name; those that the form of the kind does not have are ignored, the last of

@@ -19,6 +19,7 @@ use portal_session::return_path::return_path;
 use portal_session::user::CurrentUser;
 use web::{ConfirmChoices, ConfirmField, ConfirmPage, Link, NavItem};
 
+use crate::access_dialog::with_way;
 use crate::act_form::ActForm;
 use crate::act_words::{drained, pods_of, words};
 use crate::answer::answer;
@@ -46,7 +47,7 @@ pub async fn dialog(
     let page = act_page(&state, &context, &entry, &form, &action, seen.as_ref().ok());
     match seen {
         Ok(_) => answer(&context, StatusCode::OK, &page),
-        Err(fault) => refused(&context, page, fault),
+        Err(fault) => refused(&context, page, with_way(fault, &entry, action.rights(), &context.target)),
     }
 }
 

@@ -12,6 +12,7 @@ use portal_model::operations::{FAILED_LATELY, FleetOperation};
 use portal_model::state::PortalState;
 use portal_session::context::Ctx;
 use portal_session::fault::Fault;
+use rp_base::text::contains_ignore_case;
 use rp_documents::ResourceId;
 use serde::Deserialize;
 use web::{
@@ -50,7 +51,7 @@ impl FleetListQuery {
 
 /// Whether every word stands in one of the texts.
 fn has_all(words: &[String], texts: &[&str]) -> bool {
-    words.iter().all(|word| texts.iter().any(|text| text.to_lowercase().contains(word.as_str())))
+    words.iter().all(|word| texts.iter().any(|text| contains_ignore_case(text, word)))
 }
 
 /// Alerts of all clusters.

@@ -18,7 +18,7 @@ use rp_documents::Rights;
 use serde::Deserialize;
 use web::{ConfirmChoices, ConfirmField, ConfirmPage, Link, NavItem, Tab};
 
-use crate::access_dialog::elevate_first;
+use crate::access_dialog::with_way;
 use crate::answer::answer;
 use crate::cluster_path::ClusterPath;
 use crate::confirm::{DialogForm, back_to, change_refused, done, question, refused, why};
@@ -82,9 +82,8 @@ pub async fn dialog(
     let entry = state.model.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
     let form = FlagForm { flag: asked.flag, ..FlagForm::default() };
     let page = flag_page(&state, &context, &entry, &form).await?;
-    if let Err(mut fault) = require_elevation(&state.session, &user.caller, &id, Rights::Write).await {
-        let (_, way) = elevate_first(&entry, Rights::Write, &context.target);
-        fault.links = vec![(way.text, way.href)];
+    if let Err(fault) = require_elevation(&state.session, &user.caller, &id, Rights::Write).await {
+        let fault = with_way(fault, &entry, Rights::Write, &context.target);
         return refused(&context, page, fault);
     }
     answer(&context, StatusCode::OK, &page)

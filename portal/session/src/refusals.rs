@@ -8,6 +8,9 @@ use rp_documents::{Rights, Role, Side};
 use crate::fault::Fault;
 use crate::user::missing;
 
+/// The word for a missing elevation.
+pub const ELEVATION_NEEDED: &str = "elevation_needed";
+
 fn you(status: StatusCode, code: &'static str, what: impl Into<String>) -> Fault {
     Fault::new(status, code, Side::You, what)
 }
@@ -72,7 +75,7 @@ pub fn issue(error: &IssueError) -> Fault {
         }
         IssueError::ElevationNeeded { rights } => you(
             StatusCode::FORBIDDEN,
-            "elevation_needed",
+            ELEVATION_NEEDED,
             format!("{} rights need an elevation for this cluster", capital(&rights.name())),
         )
         .why("You are not elevated for it now, or not so far.")
