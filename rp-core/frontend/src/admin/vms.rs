@@ -59,6 +59,11 @@ pub(super) fn size(body: &Value) -> &str {
     body["properties"]["hardwareProfile"]["vmSize"].as_str().unwrap_or_default()
 }
 
+/// The availability zone of a machine; empty: it is regional.
+pub(super) fn zone(body: &Value) -> &str {
+    body["zones"][0].as_str().unwrap_or_default()
+}
+
 fn missing(name: &str, group: &str) -> String {
     format!("The VirtualMachine '{name}' under resource group '{group}' was not found.")
 }

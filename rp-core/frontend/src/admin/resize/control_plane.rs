@@ -103,7 +103,7 @@ async fn vm(managed: &ManagedGroup, name: &str) -> Result<VirtualMachine, CloudE
     Ok(VirtualMachine {
         name: name.to_owned(),
         size: vms::size(&body).to_owned(),
-        zone: body["zones"][0].as_str().unwrap_or_default().to_owned(),
+        zone: vms::zone(&body).to_owned(),
         statuses: vms::statuses(&body).map(str::to_owned).collect(),
     })
 }
