@@ -50,7 +50,7 @@ impl FleetListQuery {
 }
 
 /// Whether every word stands in one of the texts.
-fn has_all(words: &[String], texts: &[&str]) -> bool {
+pub(crate) fn has_all(words: &[String], texts: &[&str]) -> bool {
     words.iter().all(|word| texts.iter().any(|text| contains_ignore_case(text, word)))
 }
 

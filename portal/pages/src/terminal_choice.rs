@@ -7,10 +7,10 @@ use portal_model::objects::names::{is_dns, is_segment};
 use portal_model::ssh;
 use portal_model::state::PortalState;
 use proxy::ssh::machines::Machine;
-use rp_base::text::contains_ignore_case;
 use rp_rows::{Meta, Pod};
 use web::{Tab, TerminalChoice, TerminalMachine, TerminalPod};
 
+use crate::fleet_lists::has_all;
 use crate::live;
 use crate::workload_rows::{pod_badge, severity_rank};
 
@@ -56,7 +56,7 @@ fn words(wanted: &str) -> Vec<String> {
 fn matches(pod: &Meta, node: &str, words: &[String]) -> bool {
     let places = [pod.namespace.as_str(), &pod.name, node];
     let named = is_dns(&pod.namespace, 63) && is_dns(&pod.name, 253);
-    named && words.iter().all(|word| places.iter().any(|place| contains_ignore_case(place, word)))
+    named && has_all(words, &places)
 }
 
 fn pod_choice(pod: &Pod) -> TerminalPod {

@@ -13,6 +13,7 @@ use rp_api::CloudError;
 use tokio::join;
 
 use self::control_plane::{ControlPlane, Health};
+use self::quota::Offer;
 use super::azure::ManagedGroup;
 use super::context::{ActionContext, within};
 use super::failed;
@@ -49,39 +50,42 @@ async fn all_checks(of: &ActionContext<'_>, managed: &ManagedGroup) -> Result<()
     let size = wanted_size(of.text("vmSize"));
     let azure = async {
         match &size {
-            Ok(_) => Some(quota::Offer::read(of, managed).await),
+            Ok(_) => Some(Offer::read(of, managed).await),
             Err(_) => None,
         }
     };
     let (plane, health, offer) = join!(ControlPlane::read(&api, managed), Health::read(&api), azure);
-    let mut found = Vec::new();
-    let mut collect = |result: Result<(), CloudError>| found.extend(result.err().map(|error| error.body));
-    collect(size.clone().map(drop));
-    if let (Ok(size), Some(offer)) = (&size, offer) {
-        match offer {
-            Ok(offer) => {
-                collect(offer.check_sku(size));
-                if let Ok(plane) = &plane {
-                    collect(offer.check_quota(size, plane.sizes()));
-                }
-            }
-            Err(error) => collect(Err(error)),
-        }
-    }
-    collect(plane.as_ref().map(drop).map_err(Clone::clone));
-    checks::health(health).into_iter().for_each(collect);
-    if found.is_empty()
-        && let Ok(plane) = &plane
-        && let Err(error) = inventory::check(plane)
+    let mut results = size_results(&size, offer, plane.as_ref().ok());
+    results.push(plane.as_ref().map(drop).map_err(Clone::clone));
+    results.extend(checks::health(health));
+    let mut found: Vec<CloudError> = results.into_iter().filter_map(Result::err).collect();
+    if let Ok(plane) = &plane
+        && found.is_empty()
     {
-        found.push(error.body);
+        found.extend(inventory::check(plane).err());
     }
     if found.is_empty() {
         return Ok(());
     }
     let mut error = CloudError::invalid("", "Pre-flight validation failed.");
-    error.body.details = found;
+    error.body.details = found.into_iter().map(|error| error.body).collect();
     Err(error)
+}
+
+/// Whether it is a size of the control plane, the region offers it, and the quota bears it. `offer`: `None`, if it is no size.
+fn size_results(
+    size: &Result<String, CloudError>,
+    offer: Option<Result<Offer, CloudError>>,
+    plane: Option<&ControlPlane>,
+) -> Vec<Result<(), CloudError>> {
+    match (size, offer) {
+        (Ok(size), Some(Ok(offer))) => {
+            let quota = plane.map(|plane| offer.check_quota(size, plane.sizes()));
+            std::iter::once(offer.check_sku(size)).chain(quota).collect()
+        }
+        (Ok(_), Some(Err(error))) => vec![Err(error)],
+        (size, _) => vec![size.clone().map(drop)],
+    }
 }
 
 /// The size in Azure's spelling.

@@ -29,10 +29,12 @@ const SET_PATH: &str =
     "/apis/machine.openshift.io/v1/namespaces/openshift-machine-api/controlplanemachinesets/cluster";
 const ARO_PATH: &str = "/apis/aro.openshift.io/v1alpha1/clusters/cluster";
 
+/// Of errors about machines.
+const TARGET: &str = "controlPlaneMachines";
+
 /// A virtual machine in Azure.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct VirtualMachine {
-    pub(super) name: String,
     pub(super) size: String,
     /// Availability zone; empty: it is regional.
     pub(super) zone: String,
@@ -40,11 +42,10 @@ pub(super) struct VirtualMachine {
     pub(super) statuses: Vec<String>,
 }
 
-/// Three machines, their virtual machines, and nodes.
+/// Three machines with their virtual machines, and nodes.
 #[derive(Debug, Default)]
 pub(super) struct ControlPlane {
-    pub(super) machines: Vec<Machine<Whole>>,
-    pub(super) vms: Vec<VirtualMachine>,
+    pub(super) machines: Vec<(Machine<Whole>, VirtualMachine)>,
     pub(super) nodes: Vec<Node<Whole>>,
     /// The region, which the zones of nodes begin with.
     pub(super) location: String,
@@ -74,23 +75,23 @@ impl ControlPlane {
                     machines.len()
                 )));
             }
-            let vms =
-                try_join_all(machines.iter().map(|machine| vm(managed, machine.metadata.name.as_str())));
-            Ok((vms.await?, machines))
+            let with_vm = async |machine: Machine<Whole>| {
+                let vm = vm(managed, machine.metadata.name.as_str()).await?;
+                Ok((machine, vm))
+            };
+            try_join_all(machines.into_iter().map(with_vm)).await
         };
-        let ((vms, machines), nodes) =
+        let (machines, nodes) =
             try_join!(machines, list::<Node<Whole>>(api, NODES_PATH)).map_err(|error| at(TARGET, error))?;
         let location = managed.cluster.value.cluster.location.to_string();
-        Ok(Self { machines, vms, nodes, location })
+        Ok(Self { machines, nodes, location })
     }
 
     /// The size of each virtual machine.
     pub(super) fn sizes(&self) -> impl Iterator<Item = &str> {
-        self.vms.iter().map(|vm| vm.size.as_str())
+        self.machines.iter().map(|(_, vm)| vm.size.as_str())
     }
 }
-
-const TARGET: &str = "controlPlaneMachines";
 
 async fn vm(managed: &ManagedGroup, name: &str) -> Result<VirtualMachine, CloudError> {
     if !rules::is_name(name) {
@@ -101,7 +102,6 @@ async fn vm(managed: &ManagedGroup, name: &str) -> Result<VirtualMachine, CloudE
     let missing = || failed(format!("The VM of control plane machine '{name}' was not found."));
     let body = found.map_err(|error| failed(unread(name, &error)))?.ok_or_else(missing)?;
     Ok(VirtualMachine {
-        name: name.to_owned(),
         size: vms::size(&body).to_owned(),
         zone: vms::zone(&body).to_owned(),
         statuses: vms::statuses(&body).map(str::to_owned).collect(),

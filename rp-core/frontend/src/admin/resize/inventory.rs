@@ -15,13 +15,6 @@ const NODE_ZONE: &str = "topology.kubernetes.io/zone";
 const MACHINE_SIZE: &str = "machine.openshift.io/instance-type";
 const MACHINE_ZONE: &str = "machine.openshift.io/zone";
 
-/// Size and zone of one of the three, by what says so. An empty zone is that of a regional machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Place<'a> {
-    size: &'a str,
-    zone: &'a str,
-}
-
 /// # Errors
 /// 500 with everything that is wrong, separated by ` | `.
 pub(super) fn check(plane: &ControlPlane) -> Result<(), CloudError> {
@@ -29,21 +22,20 @@ pub(super) fn check(plane: &ControlPlane) -> Result<(), CloudError> {
     if plane.nodes.len() != MACHINES {
         wrong.push(format!("Expected {MACHINES} control plane nodes but found {}.", plane.nodes.len()));
     }
-    for (machine, vm) in plane.machines.iter().zip(&plane.vms) {
-        check_machine(machine, &mut wrong);
-        check_vm(vm, &mut wrong);
+    for (machine, vm) in &plane.machines {
         let name = machine.metadata.name.as_str();
+        check_machine(machine, &mut wrong);
+        check_vm(name, vm, &mut wrong);
         let node = plane.nodes.iter().find(|node| node.metadata.name.as_str() == node_name(machine));
         let Some(node) = node else {
             wrong.push(format!("Machine {name} has no control plane node."));
             continue;
         };
         check_node(node, &mut wrong);
-        let machine = Place { size: label(machine, MACHINE_SIZE), zone: label(machine, MACHINE_ZONE) };
-        let vm = Place { size: &vm.size, zone: &vm.zone };
-        let node = place_of_node(node, &plane.location);
-        agree(name, "size", [machine.size, vm.size, node.size], &mut wrong);
-        agree(name, "zone", [machine.zone, vm.zone, node.zone], &mut wrong);
+        let size_of_node = node.metadata.labels.get(NODE_SIZES[0]).unwrap_or_default();
+        agree(name, "size", [label(machine, MACHINE_SIZE), &vm.size, size_of_node], &mut wrong);
+        let zone_of_node = zone_of(node, &plane.location);
+        agree(name, "zone", [label(machine, MACHINE_ZONE), &vm.zone, zone_of_node], &mut wrong);
     }
     check_zones(plane, &mut wrong);
     match wrong.is_empty() {
@@ -88,10 +80,10 @@ fn check_machine(machine: &Machine<Whole>, wrong: &mut Vec<String>) {
 }
 
 /// Provisioned and running, and nothing else.
-fn check_vm(vm: &VirtualMachine, wrong: &mut Vec<String>) {
+fn check_vm(name: &str, vm: &VirtualMachine, wrong: &mut Vec<String>) {
     let statuses: BTreeSet<&str> = vm.statuses.iter().map(String::as_str).collect();
     if statuses != BTreeSet::from(["PowerState/running", "ProvisioningState/succeeded"]) {
-        wrong.push(format!("VM {} has the statuses [{}].", vm.name, vm.statuses.join(", ")));
+        wrong.push(format!("VM {name} has the statuses [{}].", vm.statuses.join(", ")));
     }
 }
 
@@ -109,11 +101,10 @@ fn check_node(node: &Node<Whole>, wrong: &mut Vec<String>) {
     }
 }
 
-/// A zone of a node is `REGION-NUMBER`; a regional node has the number of its fault domain there.
-fn place_of_node<'a>(node: &'a Node<Whole>, location: &str) -> Place<'a> {
-    let labels = &node.metadata.labels;
-    let zone = labels.get(NODE_ZONE).and_then(|zone| zone.strip_prefix(location)?.strip_prefix('-'));
-    Place { size: labels.get(NODE_SIZES[0]).unwrap_or_default(), zone: zone.unwrap_or_default() }
+/// The zone of a node: its label is `REGION-NUMBER`. Empty: it is regional, and has the number of its fault domain there.
+fn zone_of<'a>(node: &'a Node<Whole>, location: &str) -> &'a str {
+    let zone = node.metadata.labels.get(NODE_ZONE);
+    zone.and_then(|zone| zone.strip_prefix(location)?.strip_prefix('-')).unwrap_or_default()
 }
 
 fn agree(name: &str, what: &str, [machine, vm, node]: [&str; 3], wrong: &mut Vec<String>) {
@@ -124,10 +115,10 @@ fn agree(name: &str, what: &str, [machine, vm, node]: [&str; 3], wrong: &mut Vec
 
 /// All regional, or in three zones.
 fn check_zones(plane: &ControlPlane, wrong: &mut Vec<String>) {
-    let zones: BTreeSet<&str> = plane.vms.iter().map(|vm| vm.zone.as_str()).collect();
+    let zones: Vec<&str> = plane.machines.iter().map(|(_, vm)| vm.zone.as_str()).collect();
+    let different: BTreeSet<&str> = zones.iter().copied().collect();
     let regional = zones.iter().all(|zone| zone.is_empty());
-    if !regional && (zones.len() != MACHINES || zones.contains("")) {
-        let zones: Vec<&str> = plane.vms.iter().map(|vm| vm.zone.as_str()).collect();
+    if !regional && (different.len() != MACHINES || different.contains("")) {
         wrong.push(format!("The zones of the VMs are neither all empty nor all different: {zones:?}."));
     }
 }
@@ -152,9 +143,8 @@ mod tests {
             "status": {"conditions": [{"type": "Ready", "status": "True"}]}})
     }
 
-    fn vm(at: usize, zone: &str, size: &str) -> VirtualMachine {
+    fn vm(zone: &str, size: &str) -> VirtualMachine {
         VirtualMachine {
-            name: format!("x-master-{at}"),
             size: size.to_owned(),
             zone: zone.to_owned(),
             statuses: ["ProvisioningState/succeeded", "PowerState/running"].map(str::to_owned).to_vec(),
@@ -169,8 +159,7 @@ mod tests {
         };
         let all = || zones.into_iter().enumerate();
         ControlPlane {
-            machines: all().map(|(at, zone)| read(at, zone)).collect(),
-            vms: all().map(|(at, zone)| vm(at, zone, SIZE)).collect(),
+            machines: all().map(|(at, zone)| (read(at, zone), vm(zone, SIZE))).collect(),
             nodes: all()
                 .map(|(at, zone)| serde_json::from_value(node(at, &of_node(zone), SIZE)).unwrap())
                 .collect(),
@@ -200,14 +189,14 @@ mod tests {
             change(&mut plane);
             wrong(&plane)
         };
-        let size = change(|plane| plane.vms[1].size = "Standard_D16s_v3".to_owned());
+        let size = change(|plane| plane.machines[1].1.size = "Standard_D16s_v3".to_owned());
         assert_eq!(
             size,
             "The size of x-master-1 differs: machine 'Standard_D8s_v3', VM 'Standard_D16s_v3', node 'Standard_D8s_v3'."
         );
-        let power = change(|plane| plane.vms[0].statuses.truncate(1));
+        let power = change(|plane| plane.machines[0].1.statuses.truncate(1));
         assert_eq!(power, "VM x-master-0 has the statuses [ProvisioningState/succeeded].");
-        let more = change(|plane| plane.vms[0].statuses.push("OSState/generalized".to_owned()));
+        let more = change(|plane| plane.machines[0].1.statuses.push("OSState/generalized".to_owned()));
         assert!(more.starts_with("VM x-master-0 has the statuses ["), "{more}");
         assert_eq!(
             change(|plane| plane.nodes[2].spec.unschedulable = true),
@@ -231,7 +220,7 @@ mod tests {
             let mut changed = machine(1, "2", SIZE);
             changed["status"]["phase"] = json!("Fail\ned");
             changed["metadata"]["labels"][MACHINE_SIZE] = json!("other");
-            plane.machines[1] = serde_json::from_value(changed).unwrap();
+            plane.machines[1].0 = serde_json::from_value(changed).unwrap();
         });
         assert!(phase.starts_with("Machine x-master-1 is in phase 'Fail | ed', not Running. | "), "{phase}");
         assert!(phase.contains("has the label machine.openshift.io/instance-type 'other'"), "{phase}");
