@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Result, ensure};
 use tokio::net::TcpStream;
 
-use crate::{Folder, GENEROUS, Process, part};
+use crate::{Folder, GENEROUS, Process, part, until};
 
 /// Where its connections to the servers come from: another address than its clients'.
 pub const BALANCER: &str = "127.0.0.2";
@@ -46,7 +46,7 @@ backend replicas
   balance roundrobin
   option httpchk GET /healthz/ready
   default-server send-proxy-v2 check check-ssl check-send-proxy check-sni localhost verify required \
-ca-file {ca} inter 200ms fastinter 100ms fall 1 rise 1 source {BALANCER}
+ca-file {ca} inter 200ms fastinter 100ms fall 3 rise 1 source {BALANCER}
 "
         );
         for (n, server) in servers.iter().enumerate() {
@@ -67,5 +67,24 @@ ca-file {ca} inter 200ms fastinter 100ms fall 1 rise 1 source {BALANCER}
     pub fn lives(&self) -> Result<()> {
         ensure!(self.process.exited()?.is_none(), "HAProxy ended\n{}", self.process.tail());
         Ok(())
+    }
+
+    /// Waits until it has found the server of that number, from 0, ready. It logs every change of what it finds.
+    ///
+    /// # Errors
+    /// It has not within [`GENEROUS`]; with the log's tail.
+    pub async fn finds_ready(&self, server: usize) -> Result<()> {
+        until("the balancer finds the server ready", GENEROUS, || async {
+            let log = self.process.log();
+            let last = |state| log.rfind(&format!("Server replicas/replica-{server} is {state}"));
+            ensure!(last("UP") >= last("DOWN"), "{}", self.process.tail());
+            Ok(())
+        })
+        .await
+    }
+
+    /// The last lines that it wrote, for an error.
+    pub fn tail(&self) -> String {
+        self.process.tail()
     }
 }
