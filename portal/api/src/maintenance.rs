@@ -119,7 +119,7 @@ impl From<Task> for TaskView {
     fn from(task: Task) -> Self {
         let missing = match task.build() {
             Build::Ready => "",
-            Build::Missing(what) => what,
+            Build::Missing(what) | Build::Ordered(what) => what,
         };
         Self { id: task.id(), name: task.name(), about: task.about(), missing }
     }

@@ -46,7 +46,7 @@ pub(crate) async fn order_part(
 fn choice(task: Task) -> TaskChoice {
     let missing = match task.build() {
         Build::Ready => "",
-        Build::Missing(what) => what,
+        Build::Missing(what) | Build::Ordered(what) => what,
     };
     TaskChoice {
         id: task.id().to_owned(),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use parking_lot::RwLock;
 use rp_base::Secret;
 use rp_documents::cluster::{ClusterSecret, Worker};
+use rp_documents::maintenance::Resize;
 use rp_documents::{Leased as _, OpenShiftCluster, Sealed, SubscriptionDocument};
 use rp_kube::KubeClient;
 use rp_net::{Endpoint, Source, Target};
@@ -29,6 +30,8 @@ pub struct Context {
     stopping: CancellationToken,
     /// The running step's stored name, for its events.
     step: RwLock<Arc<str>>,
+    /// The order of a resize of the control plane; only of its steps.
+    resize: Option<Resize>,
 }
 
 impl Context {
@@ -44,7 +47,21 @@ impl Context {
             lost,
             stopping,
             step: RwLock::new("".into()),
+            resize: None,
         }
+    }
+
+    /// The same with the order of a resize.
+    pub(crate) fn with_resize(self, resize: Option<Resize>) -> Self {
+        Self { resize, ..self }
+    }
+
+    /// The order of a resize of the control plane.
+    ///
+    /// # Errors
+    /// The task has none.
+    pub(crate) fn resize(&self) -> Result<&Resize, StepError> {
+        self.resize.as_ref().ok_or_else(|| StepError::other("the manifest does not say which size is wanted"))
     }
 
     /// The document as it was last read or written. Cheap.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use rp_actions::ActionError;
 use rp_api::CloudError;
 use rp_azure::AzureError;
 use rp_base::chain;
@@ -53,6 +54,15 @@ pub enum StepError {
     /// An internal error.
     #[error("{0}")]
     Other(String),
+}
+
+impl From<ActionError<Self>> for StepError {
+    fn from(error: ActionError<Self>) -> Self {
+        match error {
+            ActionError::Call(call) => call.error,
+            other => Self::Other(other.to_string()),
+        }
+    }
 }
 
 impl StepError {

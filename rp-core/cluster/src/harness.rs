@@ -35,6 +35,7 @@ use crate::manager::{Job, Operation};
 use crate::{CertificateVault, Order, ProgressError, StepError};
 
 pub(crate) use assets::{FakeRunner, OneVersion};
+pub(crate) use azure::Cloud;
 pub(crate) use kube::Api;
 pub(crate) use memory_progress::MemoryProgress;
 

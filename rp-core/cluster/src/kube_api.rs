@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use http::Request;
+use http::{Method, Request};
+use rp_actions::{CallError, ClusterApi};
+use rp_base::text::clean;
 use rp_kube::{KubeClient, KubeError, api_status};
 use rp_openshift::List;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -105,6 +107,18 @@ impl Kube {
         Err(StepError::other(format!("{path}: others write it all the time")))
     }
 
+    /// Changes members of an object that must be there.
+    pub(crate) async fn set(
+        &self,
+        path: &str,
+        change: impl Fn(&mut Value) -> bool + Send + Sync,
+    ) -> Result<(), StepError> {
+        match self.change(path, change).await? {
+            true => Ok(()),
+            false => Err(StepError::other(format!("{path}: it is not there"))),
+        }
+    }
+
     /// Makes the object as it is to be, or changes the one that is there; members that it does not name stay
     /// (`contract/cluster.md` §1.3). `collection` is the path of its kind in its namespace.
     pub(crate) async fn ensure(&self, collection: &str, object: &Value) -> Result<(), StepError> {
@@ -154,6 +168,30 @@ impl Kube {
     }
 }
 
+/// The actions on objects of a cluster, as steps do them.
+impl ClusterApi for Kube {
+    type Error = StepError;
+
+    async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Value, CallError<StepError>> {
+        let patch = method == Method::PATCH;
+        let kind = if patch { "application/merge-patch+json" } else { "application/json" };
+        let request = Request::builder().method(method).uri(path).header("content-type", kind);
+        let answered = self.send_as(request, body.unwrap_or(&Value::Null), path).await;
+        answered.map_err(|error| {
+            let status = match &error {
+                StepError::Kube { error, .. } => api_status(error),
+                _ => None,
+            };
+            CallError { status, message: clean(&error.to_string(), 500), error }
+        })
+    }
+}
+
 impl std::fmt::Debug for Kube {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Kube")
@@ -175,7 +213,7 @@ pub(crate) async fn retry<F: Future<Output = Result<(), StepError>>>(
         match attempt().await {
             Err(error) if tried < tries && passes(&error) => {
                 tried += 1;
-                context.waiting(&rp_base::text::clean(&error.to_string(), 500));
+                context.waiting(&clean(&error.to_string(), 500));
                 context.sleep(PAUSE.min(context.env.periods.poll)).await?;
             }
             done => return done,

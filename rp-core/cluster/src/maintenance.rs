@@ -2,9 +2,10 @@
 
 mod checks;
 mod flags;
+mod resize;
 
 use rp_azure::ErrorClass;
-use rp_documents::maintenance::Task;
+use rp_documents::maintenance::{Resize, Task};
 use rp_kube::api_status;
 
 use crate::context::Context;
@@ -32,14 +33,18 @@ pub enum TaskFailure {
 }
 
 impl ClusterManager {
-    /// Runs a task of maintenance from its saved position. The job's operation is [`crate::Operation::AdminUpdate`].
+    /// Runs a task of maintenance from its saved position. The job's operation is [`crate::Operation::AdminUpdate`];
+    /// `resize` is the order of a resize of the control plane.
     ///
     /// # Errors
     /// What ended it.
-    pub async fn maintain(&self, task: Task, job: Job) -> Result<(), TaskFailure> {
-        let context = Context::new(self.environment(), job);
-        let plan = plan(task);
+    pub async fn maintain(&self, task: Task, resize: Option<Resize>, job: Job) -> Result<(), TaskFailure> {
+        let context = Context::new(self.environment(), job).with_resize(resize);
         tracing::info!(resource_id = context.document().cluster_id(), "maintenance: {}", task.name());
+        if task == Task::ResizeControlPlane {
+            return Box::pin(resize::run(&context, self.step_metrics())).await;
+        }
+        let plan = plan(task);
         let ran = Box::pin(engine::run(&context, &plan, self.step_metrics())).await;
         ran.map_err(|stopped| failure(task, stopped.error))
     }
@@ -50,7 +55,8 @@ const FIX_SSH: Step = action!("fixSSH", resources::machines::fix_ssh);
 const SYNC: Step = action!("syncClusterObject", operator::sync_cluster_object);
 const FLAGS: Step = action!("updateOperatorFlags", flags::update_operator_flags);
 
-/// The steps of a task. A task that cannot run ([`Task::build`]) has none, and is refused before.
+/// The steps of a task. A task that cannot run ([`Task::build`]) has none, and is refused before; those of a resize depend on
+/// its order.
 fn plan(task: Task) -> Vec<Step> {
     let operator_update = || {
         vec![
@@ -73,7 +79,7 @@ fn plan(task: Task) -> Vec<Step> {
         Task::OperatorUpdate => operator_update(),
         Task::SyncClusterObject => vec![SYNC],
         Task::RegistryTokenCheck => vec![action!("checkRegistryToken", checks::check_registry_token)],
-        Task::IdentityCertificate => Vec::new(),
+        Task::IdentityCertificate | Task::ResizeControlPlane => Vec::new(),
         Task::BalancerZones => vec![
             action!(
                 "migrateInternalLoadBalancerZones",
@@ -103,6 +109,7 @@ const fn is_always_transient(task: Task) -> bool {
         Task::OperatorFlags
         | Task::RegistryTokenCheck
         | Task::FixSsh
+        | Task::ResizeControlPlane
         | Task::OtelDefault
         | Task::OtelMaxLogs
         | Task::OtelReducedLogs

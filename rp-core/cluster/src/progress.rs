@@ -82,6 +82,14 @@ pub trait Progress: Send + Sync + std::fmt::Debug {
     /// The lease is lost, or the store is away.
     async fn save(&self, next_step: &str) -> Result<(), ProgressError>;
 
+    /// Keeps why a task takes back what it did, and goes on with that step of the way back.
+    ///
+    /// # Errors
+    /// The lease is lost, or the store is away. By default: operations of customers take nothing back.
+    async fn turn_back(&self, _cause: &str, _next_step: &str) -> Result<(), ProgressError> {
+        Err(ProgressError::Store("an operation takes nothing back".to_owned()))
+    }
+
     /// Records an event in the operation's log. Never fails: it is queued, and written with the next save.
     fn record_event(&self, event: StepEvent<'_>);
 

@@ -4,6 +4,7 @@
 mod calendar;
 mod go_duration;
 mod manifest;
+mod resize;
 mod schedule;
 mod selector;
 mod task;
@@ -11,7 +12,8 @@ mod windows;
 
 pub use calendar::{Calendar, CalendarError};
 pub use go_duration::{GoDurationError, parse_go_duration};
-pub use manifest::{Manifest, ManifestDocument, ManifestState, OPEN, Times};
+pub use manifest::{Manifest, ManifestDocument, ManifestState, ManifestStep, OPEN, Times};
+pub use resize::{MasterResize, Resize};
 pub use schedule::{Problem, Rules, Schedule, ScheduleDocument, ScheduleState};
 pub use selector::{ClusterFacts, Operator, Selector, SelectorError, UnknownKey};
 pub use task::{Build, TASKS, Task};

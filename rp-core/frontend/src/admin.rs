@@ -129,6 +129,7 @@ async fn act(of: ActionContext<'_>, action: Action) -> Result<HttpResponse, Faul
         Action::RedeployVm => vms::redeploy(of).await,
         Action::StartVm => vms::start(of).await,
         Action::StopVm => vms::stop(of).await,
+        Action::ResizeControlPlane => resize::resize(of).await,
         Action::ResizeVm => vms::resize(of).await,
         Action::ReconcileNic => network::reconcile(of).await,
         Action::DeleteResource => managed_resources::delete(of).await,

@@ -26,6 +26,7 @@ impl ClusterTasks {
 impl TaskRunner for ClusterTasks {
     async fn run(&self, job: TaskJob) -> Result<(), TaskError> {
         let TaskJob { task, document, subscription, run, lost, stopping } = job;
+        let resize = run.resize().await;
         let job = Job {
             operation: Operation::AdminUpdate,
             document,
@@ -34,7 +35,7 @@ impl TaskRunner for ClusterTasks {
             lost,
             stopping,
         };
-        self.manager.maintain(task, job).await.map_err(|failure| match failure {
+        self.manager.maintain(task, resize, job).await.map_err(|failure| match failure {
             TaskFailure::Transient(text) => TaskError::Transient(text),
             TaskFailure::Terminal(text) => TaskError::Terminal(text),
             TaskFailure::Lost => TaskError::Lost,
@@ -65,10 +66,19 @@ impl Progress for RunProgress {
         self.0.save(next_step).await.map_err(progress_error)
     }
 
-    /// Lines of steps are the result that people read; beginnings and ends are in the process's log.
+    async fn turn_back(&self, cause: &str, next_step: &str) -> Result<(), ProgressError> {
+        self.0.turn_back(cause, next_step).await.map_err(progress_error)
+    }
+
+    /// Lines of steps are the result that people read, and steps that ended are in the manifest; beginnings are in the
+    /// process's log.
     fn record_event(&self, event: StepEvent<'_>) {
-        if let StepEvent::Line { text, .. } = event {
-            self.0.record_line(text);
+        match event {
+            StepEvent::Line { text, .. } => self.0.record_line(text),
+            StepEvent::Done { name, took } | StepEvent::Failed { name, took, .. } => {
+                self.0.record_step(name, took);
+            }
+            StepEvent::Started { .. } | StepEvent::Waiting { .. } | StepEvent::Diagnostic { .. } => {}
         }
     }
 

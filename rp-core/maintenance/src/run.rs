@@ -2,10 +2,12 @@
 //! and result in the manifest.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use rp_base::text::clean;
 use rp_documents::cluster::Worker;
+use rp_documents::maintenance::{Manifest, ManifestStep, Resize};
 use rp_documents::{ClusterDocument, Leased as _, ManifestDocument, OpenShiftCluster};
 
 use crate::lease::{LeaseError, LeasedDocument};
@@ -22,6 +24,10 @@ pub struct Run {
     cluster: Arc<LeasedDocument<ClusterDocument>>,
     manifest: LeasedDocument<ManifestDocument>,
     lines: Mutex<Vec<String>>,
+    /// Steps that ended and do not stand in the manifest yet.
+    steps: Mutex<Vec<ManifestStep>>,
+    /// The stored position, which names the step that runs; empty: none is stored.
+    current: Mutex<String>,
 }
 
 impl Run {
@@ -29,7 +35,13 @@ impl Run {
         cluster: Arc<LeasedDocument<ClusterDocument>>,
         manifest: LeasedDocument<ManifestDocument>,
     ) -> Self {
-        Self { cluster, manifest, lines: Mutex::default() }
+        Self {
+            cluster,
+            manifest,
+            lines: Mutex::default(),
+            steps: Mutex::default(),
+            current: Mutex::default(),
+        }
     }
 
     pub(crate) const fn manifest(&self) -> &LeasedDocument<ManifestDocument> {
@@ -67,6 +79,7 @@ impl Run {
     /// The step to go on with; `None`: the first.
     pub async fn position(&self) -> Option<String> {
         let position = self.manifest.cached().await.maintenance_manifest.position;
+        self.current.lock().clone_from(&position);
         Some(position).filter(|position| !position.is_empty())
     }
 
@@ -75,10 +88,57 @@ impl Run {
     /// # Errors
     /// The lease is lost, or the store is away.
     pub async fn save(&self, next_step: &str) -> Result<(), TaskError> {
+        self.write(next_step, |_| {}).await
+    }
+
+    /// The order of a resize of the control plane, if the manifest has one.
+    pub async fn resize(&self) -> Option<Resize> {
+        self.manifest.cached().await.maintenance_manifest.resize
+    }
+
+    /// Keeps why a resize is taken back, and goes on with that step of the way back.
+    ///
+    /// # Errors
+    /// The lease is lost, or the store is away.
+    pub async fn turn_back(&self, cause: &str, next_step: &str) -> Result<(), TaskError> {
+        self.write(next_step, |manifest| {
+            if let Some(resize) = &mut manifest.resize {
+                resize.cause = clean(cause, SHOWN);
+            }
+        })
+        .await
+    }
+
+    /// Adds a step that ended; it is written with the next save, or with the end of the run. A step that a plan has more
+    /// than once is told apart by its position.
+    pub fn record_step(&self, name: &str, took: Duration) {
+        let milliseconds = i64::try_from(took.as_millis()).unwrap_or(i64::MAX);
+        let current = self.current.lock().clone();
+        let is_current = current.split('#').next() == Some(name);
+        let name = if is_current { current.as_str() } else { name };
+        let mut steps = self.steps.lock();
+        if steps.len() < Manifest::MOST_STEPS {
+            steps.push(ManifestStep { name: name.to_owned(), milliseconds });
+        }
+    }
+
+    /// Steps that ended and do not stand in the manifest yet.
+    pub(crate) fn unwritten_steps(&self) -> Vec<ManifestStep> {
+        self.steps.lock().clone()
+    }
+
+    /// Stores the next step and another change, and adds the steps that ended since.
+    async fn write(&self, next_step: &str, change: impl Fn(&mut Manifest) + Sync) -> Result<(), TaskError> {
+        let steps = self.unwritten_steps();
         let written = self.manifest.patch(|document| {
-            document.maintenance_manifest.position = next_step.to_owned();
+            next_step.clone_into(&mut document.maintenance_manifest.position);
+            change(&mut document.maintenance_manifest);
+            document.maintenance_manifest.add_steps(&steps);
         });
-        written.await.map(drop).map_err(task_error)
+        written.await.map_err(task_error)?;
+        self.steps.lock().drain(..steps.len());
+        next_step.clone_into(&mut self.current.lock());
+        Ok(())
     }
 
     /// Adds a sentence to the result that people read; no secrets. What exceeds its bounds is left out.

@@ -48,13 +48,13 @@ pub use ingress::{
 pub use lenient::{Given, Int, Length, Pairs, Present, Text, Texts, Time, WholeText};
 pub use list::{LenientList, List, ListMeta, Object, ObjectStatus};
 pub use machine::{
-    ControlPlaneMachineSet, ControlPlaneSpec, FailureDomain, FailureDomains, LastOperation, Machine,
-    MachineSet, MachineSetSpec, MachineSetStatus, MachineSpec, MachineStatus, MachineTemplate,
+    ControlPlaneMachineSet, ControlPlaneSpec, FailureDomain, FailureDomains, LastOperation, MACHINE_SIZE,
+    Machine, MachineSet, MachineSetSpec, MachineSetStatus, MachineSpec, MachineStatus, MachineTemplate,
     ProviderStatus, SetTemplate, SetTemplateSpec, TemplateMeta, UpdateStrategy,
 };
 pub use meta::{Condition, Conditions, Labels, Meta, NameOnly, OwnerReference, Status, condition, status_of};
 pub use node::{
-    AttachedVolume, Capacity, MainRole, Node, NodeAddress, NodeInfo, NodeSpec, NodeStatus, Taint,
+    AttachedVolume, Capacity, MainRole, NODE_SIZES, Node, NodeAddress, NodeInfo, NodeSpec, NodeStatus, Taint,
 };
 pub use operator::{ClusterOperator, OperandVersion, OperatorState, OperatorStatus, RelatedObject};
 pub use pod::{

@@ -8,6 +8,9 @@ use crate::node::NodeAddress;
 use crate::provider::Provider;
 use crate::reader::{Reader, Whole};
 
+/// The label of a Machine with its size.
+pub const MACHINE_SIZE: &str = "machine.openshift.io/instance-type";
+
 /// `machines.machine.openshift.io`, v1beta1.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(default, bound = "")]

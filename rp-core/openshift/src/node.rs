@@ -7,6 +7,9 @@ use crate::lenient::{Time, member, object};
 use crate::meta::{Condition, Meta, Status, status_of};
 use crate::reader::{Member, Reader};
 
+/// The labels of a node with its size: today's, and that of old clients.
+pub const NODE_SIZES: [&str; 2] = ["node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type"];
+
 /// `nodes`.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(default, bound = "")]

@@ -65,6 +65,16 @@ impl<R: Reader> ClusterOperator<R> {
         OperatorState { available: of("Available"), degraded: of("Degraded") }
     }
 
+    /// What the operator of that name says while it is not settled, as `etcd Available=True, Progressing=True, Degraded=False`;
+    /// `None`: it is available, does not progress and is not degraded (`contract/frontend.md` §11.8).
+    pub fn unsettled(&self, name: &str) -> Option<String> {
+        let of = |kind| status_of(&self.status.conditions, kind).as_str();
+        let (available, progressing, degraded) = (of("Available"), of("Progressing"), of("Degraded"));
+        let settled = available == "True" && progressing == "False" && degraded != "True";
+        let told = || format!("{name} Available={available}, Progressing={progressing}, Degraded={degraded}");
+        (!settled).then(told)
+    }
+
     /// Versions of the operand `operator`: the operator's own. There is one, or none.
     pub fn own_versions(&self) -> impl Iterator<Item = &str> {
         let own = self.status.versions.iter().filter(|operand| operand.name.as_str() == "operator");

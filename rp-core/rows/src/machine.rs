@@ -1,7 +1,7 @@
 //! Machines, machine sets, and machine config pools.
 
 use rp_base::Timestamp;
-use rp_openshift::{self as openshift, ProviderSpec, Whole, WholeText};
+use rp_openshift::{self as openshift, MACHINE_SIZE, ProviderSpec, Whole, WholeText};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -53,7 +53,7 @@ impl Project for Machine {
             set: read::short_text(object.set()),
             role: read::short_text(object.role()),
             zone: found("machine.openshift.io/zone", |provider| &provider.zone),
-            vm_size: found("machine.openshift.io/instance-type", |provider| &provider.vm_size),
+            vm_size: found(MACHINE_SIZE, |provider| &provider.vm_size),
             provider_id: read::text(&spec.provider_id, 500),
             vm_state: read::short(&status.provider_status.vm_state),
             error_reason: read::short(&status.error_reason),

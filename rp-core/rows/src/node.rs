@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rp_base::Timestamp;
-use rp_openshift::{self as openshift, Quantity, Whole, WholeText};
+use rp_openshift::{self as openshift, NODE_SIZES, Quantity, Whole, WholeText};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -95,7 +95,7 @@ impl Project for Node {
             schedulable: !spec.unschedulable,
             pressures: object.pressures().take(super::MOST_CONDITIONS).filter_map(read::condition).collect(),
             roles: roles(object),
-            instance_type: or("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type"),
+            instance_type: or(NODE_SIZES[0], NODE_SIZES[1]),
             zone: or("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"),
             version: read::short(&status.node_info.kubelet_version),
             os: read::short(&status.node_info.os_image),

@@ -40,16 +40,25 @@ impl Tool {
 
     /// The resource id of a cluster that answers.
     async fn cluster(&self) -> Result<String> {
+        self.cluster_with("kubernetesobjects?kind=Node").await
+    }
+
+    /// The resource id of a cluster whose control plane could get another size. Others are updated or in trouble.
+    async fn settled_cluster(&self) -> Result<String> {
+        self.cluster_with("preresizevalidation?vmSize=standard_d16s_v5").await
+    }
+
+    /// The resource id of a cluster at which that path is answered well.
+    async fn cluster_with(&self, path: &str) -> Result<String> {
         let lines = self.get("/admin/clusters?state=Succeeded").await?;
         for line in lines.as_array().context("no array")? {
             let id = line["resourceId"].as_str().unwrap_or_default();
-            let nodes =
-                self.send(Method::GET, &format!("/admin{id}/kubernetesobjects?kind=Node"), None).await?;
-            if nodes.status == 200 {
+            let told = self.send(Method::GET, &format!("/admin{id}/{path}"), None).await?;
+            if told.status == 200 {
                 return Ok(id.to_owned());
             }
         }
-        anyhow::bail!("no cluster answers: {lines}")
+        anyhow::bail!("no cluster answers {path}: {lines}")
     }
 }
 
@@ -281,7 +290,7 @@ async fn an_admin_update_is_asked_for_with_a_task() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn machines_and_usage_of_a_cluster_are_reached() -> Result<()> {
     let tool = Tool::start().await?;
-    let id = tool.cluster().await?;
+    let id = tool.settled_cluster().await?;
     resize_is_checked(&tool, &id).await?;
     let nodes = tool.get(&format!("/admin{id}/kubernetesobjects?kind=Node")).await?;
     let name = nodes["items"][0]["metadata"]["name"].as_str().context("no node")?;
@@ -328,6 +337,62 @@ async fn machines_and_usage_of_a_cluster_are_reached() -> Result<()> {
     ensure!(first["cpuUsage"].as_str().is_some_and(|cpu| cpu.ends_with('m')), "{first}");
     let nodes = tool.get(&format!("/admin{id}/top/nodes")).await?;
     ensure!(nodes[0]["memoryPercentage"].as_f64().is_some_and(|part| part > 0.0), "{nodes}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_control_plane_gets_another_size_master_by_master() -> Result<()> {
+    let tool = Tool::start().await?;
+    let id = tool.settled_cluster().await?;
+    let order = |query: &str| format!("/admin{id}/resizecontrolplane?{query}");
+    for (query, words) in [
+        ("vmSize=Standard_A1", "Pre-flight validation failed."),
+        ("vmSize=standard_d16s_v5&deallocateVM=yes", "The provided deallocateVM value 'yes' is invalid."),
+    ] {
+        let (status, message) = tool.refused(Method::POST, &order(query), None).await?;
+        ensure!(status == 400 && message.starts_with(words), "{query}: {status} {message}");
+    }
+    let manifests = format!("/admin{id}/maintenancemanifests");
+    let (wanted, second) = (order("vmSize=standard_d16s_v5"), order("vmSize=standard_d32s_v5"));
+    // While the first runs, nobody orders another one or takes it away.
+    let meanwhile = async {
+        let found = until("the order is there", GENEROUS, || async {
+            let list = tool.get(&manifests).await?;
+            let found = list["value"][0].clone();
+            ensure!(found["state"] == "InProgress" && found["steps"].is_array(), "{list}");
+            Ok(found)
+        })
+        .await?;
+        ensure!(found["resize"]["masters"].as_array().map(Vec::len) == Some(3), "{found}");
+        let place = format!("{manifests}/{}", found["id"].as_str().context("no id")?);
+        for (method, path) in [(Method::POST, &second), (Method::DELETE, &place)] {
+            let told = tool.send(method, path, None).await?;
+            // It may have ended meanwhile.
+            ensure!(
+                told.status == 409 || told.status == 400 || tool.get(&place).await?["state"] == "Completed",
+                "{told:?}"
+            );
+        }
+        Ok(place)
+    };
+    let (told, place) = tokio::try_join!(tool.send(Method::POST, &wanted, None), meanwhile)?;
+    ensure!(told.status == 200 && told.text.is_empty() && told.header("location") == place, "{told:?}");
+    let ended = tool.get(&place).await?;
+    let steps = ended["steps"].as_array().context("no steps")?;
+    ensure!(ended["state"] == "Completed" && steps.len() == 33, "{ended}");
+    ensure!(steps[32]["name"] == "action.updateNodeLabels#3", "{ended}");
+    // Machines, virtual machines and nodes agree on the new size, and the same order again has nothing to do.
+    tool.send(Method::GET, &format!("/admin{id}/controlplanestatuscheckafterresize"), None).await?.ok()?;
+    let nodes = tool.get(&format!("/admin{id}/kubernetesobjects?kind=Node")).await?;
+    let sizes = nodes["items"].as_array().into_iter().flatten().filter_map(|node| {
+        let labels = &node["metadata"]["labels"];
+        labels["node-role.kubernetes.io/master"]
+            .is_string()
+            .then(|| labels["node.kubernetes.io/instance-type"].clone())
+    });
+    ensure!(sizes.collect::<Vec<_>>() == vec!["Standard_D16s_v5"; 3], "{nodes}");
+    let again = tool.send(Method::POST, &wanted, None).await?.ok()?;
+    ensure!(again.header("location").is_empty(), "{again:?}");
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use rp_install::state::StateError;
 use rp_simulator_azure::{Fault, FaultResponse};
 use serde_json::json;
 
-use super::azure::Cloud;
+use super::Cloud;
 use super::step_tests::in_azure;
 use super::{World, assets};
 use crate::context::Context;

@@ -61,6 +61,13 @@ impl Api {
         self.0.lock().target.clone()
     }
 
+    /// A pod on a node; `is_blocked`: a budget lets nobody evict it.
+    pub(crate) fn put_pod(&self, name: &str, node: &str, is_blocked: bool) {
+        let pod = json!({"metadata": {"name": name, "namespace": "apps", "uid": name}, "spec": {"nodeName": node},
+            "status": {"phase": "Running"}, "isBlocked": is_blocked});
+        self.put(&format!("/api/v1/namespaces/apps/pods/{name}"), pod);
+    }
+
     /// A cluster that came up.
     pub(crate) fn is_up(&self) {
         let conditions = |available: &str| {
@@ -169,6 +176,7 @@ impl State {
         match (method.as_str(), there) {
             ("GET", Some(object)) => (200, object),
             ("GET", None) => self.list(path, uri.query().unwrap_or_default()),
+            ("POST", _) if path.ends_with("/eviction") => self.evict(path.trim_end_matches("/eviction")),
             ("POST", _) => {
                 let name = body["metadata"]["name"].as_str().unwrap_or_default();
                 let path = format!("{path}/{name}");
@@ -227,8 +235,26 @@ impl State {
         }
     }
 
+    fn evict(&mut self, pod: &str) -> (u16, Value) {
+        match self.objects.get(pod) {
+            Some(found) if found["isBlocked"] == true => (429, Value::Null),
+            Some(_) => {
+                self.objects.remove(pod);
+                (201, json!({"kind": "Status", "apiVersion": "v1", "status": "Success"}))
+            }
+            None => (404, Value::Null),
+        }
+    }
+
     /// Only what asks for a list gets one: an object that is not there is not an empty list.
     fn list(&self, path: &str, query: &str) -> (u16, Value) {
+        if let Some(node) =
+            query.split('&').find_map(|pair| pair.strip_prefix("fieldSelector=spec.nodeName%3D"))
+        {
+            let pods = self.objects.iter().filter(|(path, _)| path.contains("/pods/")).map(|(_, pod)| pod);
+            let items: Vec<&Value> = pods.filter(|pod| pod["spec"]["nodeName"] == node).collect();
+            return (200, json!({"kind": "List", "apiVersion": "v1", "metadata": {}, "items": items}));
+        }
         let Some(selector) = query.split('&').find_map(|pair| pair.strip_prefix("labelSelector=")) else {
             return (404, Value::Null);
         };

@@ -33,6 +33,8 @@ struct State {
     /// The next save is refused.
     refuse: bool,
     saves: Vec<String>,
+    /// Why a work takes back what it did.
+    cause: String,
 }
 
 impl MemoryProgress {
@@ -99,6 +101,10 @@ impl MemoryProgress {
         self.state.lock().saves.clone()
     }
 
+    pub(crate) fn cause(&self) -> String {
+        self.state.lock().cause.clone()
+    }
+
     pub(crate) fn billing_record(&self) -> Option<(String, String, String)> {
         self.state.lock().bill.clone()
     }
@@ -146,6 +152,11 @@ impl Progress for MemoryProgress {
         state.position = Some((phase(&state.document), next_step.to_owned()));
         state.saves.push(next_step.to_owned());
         Ok(())
+    }
+
+    async fn turn_back(&self, cause: &str, next_step: &str) -> Result<(), ProgressError> {
+        self.state.lock().cause = cause.to_owned();
+        self.save(next_step).await
     }
 
     fn record_event(&self, event: StepEvent<'_>) {

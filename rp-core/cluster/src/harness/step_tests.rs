@@ -10,7 +10,7 @@ use rp_base::{Clock as _, Secret, SystemClock};
 use rp_documents::cluster::ClusterSecret;
 use serde_json::{Value, json};
 
-use super::azure::Cloud;
+use super::Cloud;
 use super::{DOCUMENT, World, assets};
 use crate::context::Context;
 use crate::environment::Periods;

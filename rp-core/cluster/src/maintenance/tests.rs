@@ -27,7 +27,7 @@ async fn maintain(world: &World, task: Task) -> Result<(), TaskFailure> {
     let steps = StepMetrics::new(&registry, rp_metrics::Statsd::none());
     let manager = ClusterManager::new(std::sync::Arc::clone(&world.env), steps);
     let free = CancellationToken::new();
-    manager.maintain(task, world.job(Operation::AdminUpdate, &free, &free)).await
+    manager.maintain(task, None, world.job(Operation::AdminUpdate, &free, &free)).await
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use rp_base::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::resize::Resize;
 use super::task::{Build, Task};
 use crate::{Collection, Document, Lease, Leased, Unknown};
 
@@ -70,6 +71,12 @@ pub struct Manifest {
     /// The stored name of the step to go on with.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub position: String,
+    /// The steps that ended, in their order; the first [`Manifest::MOST_STEPS`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<ManifestStep>,
+    /// What a resize of the control plane is to do; only of [`Task::ResizeControlPlane`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resize: Option<Resize>,
     /// When it was first started and when it ended, Unix seconds.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub started: i64,
@@ -77,6 +84,14 @@ pub struct Manifest {
     pub ended: i64,
     #[serde(flatten)]
     pub unknown: Unknown,
+}
+
+/// A step of a task that ended, well or not.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ManifestStep {
+    /// The stored name, such as `action.cordon`.
+    pub name: String,
+    pub milliseconds: i64,
 }
 
 /// When a manifest may start, Unix seconds; 0: not named.
@@ -208,6 +223,15 @@ impl ManifestDocument {
 }
 
 impl Manifest {
+    /// Steps that are kept of one manifest.
+    pub const MOST_STEPS: usize = 100;
+
+    /// Adds steps that ended, as far as there is room.
+    pub fn add_steps(&mut self, ended: &[ManifestStep]) {
+        let room = Self::MOST_STEPS.saturating_sub(self.steps.len());
+        self.steps.extend(ended.iter().take(room).cloned());
+    }
+
     /// How long after its time a manifest may still start when nobody names an end.
     const WEEK: Duration = Duration::from_hours(7 * 24);
 
@@ -261,7 +285,7 @@ pub(super) fn check_task(id: &str) -> Result<Task, super::Problem> {
     let task = Task::with_id(id).ok_or_else(|| super::Problem::new(TARGET, "task ID not registered"))?;
     match task.build() {
         Build::Ready => Ok(task),
-        Build::Missing(why) => {
+        Build::Missing(why) | Build::Ordered(why) => {
             Err(super::Problem::new(TARGET, format!("task '{}' is not available: {why}", task.name())))
         }
     }
@@ -382,6 +406,8 @@ mod tests {
         assert_eq!(check(""), Err("Must be provided".to_owned()));
         assert_eq!(check("x"), Err("task ID not registered".to_owned()));
         assert_eq!(check(Task::FixSsh.id()), Ok(Task::FixSsh));
+        let refused = check(Task::ResizeControlPlane.id()).unwrap_err();
+        assert!(refused.starts_with("task 'control plane resize' is not available: POST "), "{refused}");
         let refused = check(Task::IdentityCertificate.id()).unwrap_err();
         assert!(refused.starts_with("task 'MSI certificate renewal' is not available: "), "{refused}");
     }

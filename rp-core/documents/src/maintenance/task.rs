@@ -1,5 +1,7 @@
 //! The tasks of maintenance: which there are, what each does, and which can run (`contract/mimo.md` §5).
 
+use std::time::Duration;
+
 /// One task, declared once: the API checks manifests against it, pages show it, the actuator runs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Task {
@@ -16,18 +18,21 @@ pub enum Task {
     OtelMaxLogs,
     OtelReducedLogs,
     OtelMinimalLogs,
+    ResizeControlPlane,
 }
 
 /// Whether a task can run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Build {
     Ready,
+    /// It runs, but only a route of its own makes its manifests, for they carry more than the task; which route.
+    Ordered(&'static str),
     /// No manifest and no schedule may name it; what is missing.
     Missing(&'static str),
 }
 
-/// Every task, in the order of the contract.
-pub const TASKS: [Task; 13] = [
+/// Every task: those of the contract in its order, then ours.
+pub const TASKS: [Task; 14] = [
     Task::TlsCertificates,
     Task::OperatorReset,
     Task::OperatorFlags,
@@ -41,6 +46,7 @@ pub const TASKS: [Task; 13] = [
     Task::OtelMaxLogs,
     Task::OtelReducedLogs,
     Task::OtelMinimalLogs,
+    Task::ResizeControlPlane,
 ];
 
 impl Task {
@@ -149,6 +155,27 @@ impl Task {
                 "Turns the shipping of logs on, with the profile minimal-logs.",
                 Build::Ready,
             ),
+            Self::ResizeControlPlane => (
+                "5d0f6a3e-8b41-4c7a-9e52-3f1d7c6b0a94",
+                "control plane resize",
+                "Gives the masters another size, one after the other; after a failure back again.",
+                Build::Ordered("POST resizecontrolplane of the cluster makes its manifests"),
+            ),
+        }
+    }
+
+    /// Whether it gives the cluster to an operation of a customer that waits, after its running step. A task that takes
+    /// masters away does not: an operation would meet a control plane in pieces.
+    pub const fn gives_way(self) -> bool {
+        !matches!(self, Self::ResizeControlPlane)
+    }
+
+    /// The least time limit of one run of it; most keep to the limit of the settings.
+    pub const fn least_limit(self) -> Duration {
+        match self {
+            // Three masters for 45 minutes each, and as long for the way back.
+            Self::ResizeControlPlane => Duration::from_mins(2 * 3 * 45),
+            _ => Duration::ZERO,
         }
     }
 }
@@ -178,6 +205,7 @@ mod tests {
         for task in TASKS {
             let available = match task.build() {
                 Build::Ready => "yes",
+                Build::Ordered(_) => "by `POST …/resizecontrolplane`",
                 Build::Missing(_) => "no: the API refuses it",
             };
             let row = format!("| `{}` | {} | {available} |", task.id(), task.name());

@@ -21,6 +21,7 @@ pub(crate) enum Action {
     Skus,
     ResizeValidation,
     ResizeInventory,
+    ResizeControlPlane,
     RedeployVm,
     StartVm,
     StopVm,
@@ -59,7 +60,7 @@ macro_rules! row {
 }
 
 impl Action {
-    const ALL: [Self; 22] = [
+    const ALL: [Self; 23] = [
         Self::PodLogs,
         Self::ApproveCsr,
         Self::CordonNode,
@@ -74,6 +75,7 @@ impl Action {
         Self::Skus,
         Self::ResizeValidation,
         Self::ResizeInventory,
+        Self::ResizeControlPlane,
         Self::RedeployVm,
         Self::StartVm,
         Self::StopVm,
@@ -101,6 +103,7 @@ impl Action {
             Self::Skus => row!("GET", Reader, "skus"),
             Self::ResizeValidation => row!("GET", Reader, "preresizevalidation"),
             Self::ResizeInventory => row!("GET", Reader, "controlplanestatuscheckafterresize"),
+            Self::ResizeControlPlane => row!("POST", Operator, "resizecontrolplane"),
             Self::RedeployVm => row!("POST", Operator, "redeployvm"),
             Self::StartVm => row!("POST", Operator, "startvm"),
             Self::StopVm => row!("POST", Operator, "stopvm"),
@@ -151,7 +154,7 @@ mod tests {
             assert_eq!(Action::find(action.row().suffix), Some(action));
             assert!(action.template().ends_with(&action.row().suffix.join("/")), "{action:?}");
         }
-        assert_eq!(Action::find(&["resizecontrolplane"]), None);
+        assert_eq!(Action::find(&["etcdrecovery"]), None);
         assert_eq!(Action::find(&[]), None);
     }
 }

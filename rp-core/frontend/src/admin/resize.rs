@@ -1,9 +1,10 @@
-//! Checks before and after the control plane of a cluster gets another size (`contract/frontend.md` §11.8). They only
-//! read.
+//! Another size for the control plane of a cluster: the order, and the checks before and after it, which only read
+//! (`contract/frontend.md` §11.8).
 
 mod checks;
 mod control_plane;
 mod inventory;
+mod order;
 mod quota;
 
 use std::time::Duration;
@@ -13,6 +14,7 @@ use rp_api::CloudError;
 use tokio::join;
 
 use self::control_plane::{ControlPlane, Health};
+pub(super) use self::order::resize;
 use self::quota::Offer;
 use super::azure::ManagedGroup;
 use super::context::{ActionContext, within};
@@ -43,7 +45,11 @@ pub(super) async fn check_inventory(of: ActionContext<'_>) -> Result<HttpRespons
     Ok(empty(StatusCode::OK))
 }
 
-async fn all_checks(of: &ActionContext<'_>, managed: &ManagedGroup) -> Result<(), CloudError> {
+/// Gives the control plane and the size in Azure's spelling.
+async fn all_checks(
+    of: &ActionContext<'_>,
+    managed: &ManagedGroup,
+) -> Result<(ControlPlane, String), CloudError> {
     let api = of.api().await?;
     let ready = api.get("/readyz", 64 << 10).await;
     ready.map_err(|error| not_ready(&error))?;
@@ -64,8 +70,8 @@ async fn all_checks(of: &ActionContext<'_>, managed: &ManagedGroup) -> Result<()
     {
         found.extend(inventory::check(plane).err());
     }
-    if found.is_empty() {
-        return Ok(());
+    if let (Ok(plane), Ok(size), true) = (plane, size, found.is_empty()) {
+        return Ok((plane, size));
     }
     let mut error = CloudError::invalid("", "Pre-flight validation failed.");
     error.body.details = found.into_iter().map(|error| error.body).collect();

@@ -6,7 +6,7 @@ use rp_base::Timestamp;
 use rp_base::text::clean;
 use rp_database::Versioned;
 use rp_documents::ManifestDocument;
-use rp_documents::maintenance::ManifestState;
+use rp_documents::maintenance::{ManifestState, ManifestStep};
 
 use crate::task::TaskError;
 
@@ -79,14 +79,16 @@ impl Outcome {
         Self { state: ManifestState::Failed, text: text.into(), wait: Duration::ZERO, uncounted: false }
     }
 
-    /// The document as it is stored; `None`: it is in another state already.
+    /// The document as it is stored, with the steps that ended since the last save; `None`: it is in another state already.
     pub(super) fn write(
         &self,
         found: Versioned<ManifestDocument>,
+        steps: &[ManifestStep],
         now: Timestamp,
     ) -> Option<Versioned<ManifestDocument>> {
         let mut ended = found.try_map(|one| one.with_state(self.state, self.text.clone(), now))?;
         let value = &mut ended.value;
+        value.maintenance_manifest.add_steps(steps);
         if !self.wait.is_zero() {
             value.maintenance_manifest.retry_after = (now + self.wait).seconds();
         }

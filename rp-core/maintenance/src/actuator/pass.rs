@@ -84,7 +84,7 @@ async fn end_without_cluster(shared: &Shared, found: Versioned<ManifestDocument>
     let now = shared.store.now().await?;
     let Some(manifest) = claim(shared, found, now).await? else { return Ok(()) };
     let outcome = Outcome::failed("cluster not found");
-    match manifest.end(|found| outcome.write(found, now)).await {
+    match manifest.end(|found| outcome.write(found, &[], now)).await {
         Ok(document) => {
             shared.metrics.ended(task, outcome.state);
             log_end(task, &document);
@@ -233,7 +233,7 @@ async fn run_manifest(
             Some(Outcome::failed(format!("task '{}' is not available: {why}", task.name())))
         }
         Some(_) if dequeues > shared.settings.attempts => Some(Outcome::worn_out(dequeues.saturating_sub(1))),
-        Some((task, Build::Ready)) => {
+        Some((task, Build::Ready | Build::Ordered(_))) => {
             tracing::info!(
                 document = document.id,
                 resource_id = document.cluster_resource_id,
@@ -271,7 +271,8 @@ async fn finish(shared: &Shared, task: Option<Task>, run: &Run, outcome: Option<
         return;
     };
     let now = shared.store.now().await.unwrap_or_else(|_| began.max(shared.clock.now()));
-    match run.manifest().end(|found| outcome.write(found, now)).await {
+    let steps = run.unwritten_steps();
+    match run.manifest().end(|found| outcome.write(found, &steps, now)).await {
         Ok(document) => {
             shared.metrics.ended(task, outcome.state);
             shared.caches.open.write().put(&document);
@@ -326,8 +327,9 @@ async fn run_task(
     let _stop = job.lost.clone().drop_guard();
     // Ends with this function, also when the task panics.
     let mut beat = JoinSet::new();
-    beat.spawn(renew(Arc::clone(run), shared.holder.lease / 3, job.stopping.clone()));
-    let limit = shared.settings.timeout;
+    let stop_for_others = task.gives_way().then(|| job.stopping.clone());
+    beat.spawn(renew(Arc::clone(run), shared.holder.lease / 3, stop_for_others));
+    let limit = shared.settings.timeout.max(task.least_limit());
     tokio::select! {
         biased;
         () = run.held_cluster().lost().cancelled() => Err(TaskError::Lost),
@@ -340,15 +342,17 @@ async fn run_task(
     }
 }
 
-/// Renews both leases until it is aborted; asks the task to hand over when an operation waits for the cluster.
-async fn renew(run: Arc<Run>, period: std::time::Duration, stopping: CancellationToken) {
+/// Renews both leases until it is aborted; asks a task that gives way to hand over when an operation waits for the cluster.
+async fn renew(run: Arc<Run>, period: std::time::Duration, stop_for_others: Option<CancellationToken>) {
     let mut tick = interval_at(Instant::now() + period, period);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tick.tick().await;
         run.held_cluster().renew().await;
         run.manifest().renew().await;
-        if is_wanted(&run.held_cluster().cached().await) {
+        if let Some(stopping) = &stop_for_others
+            && is_wanted(&run.held_cluster().cached().await)
+        {
             stopping.cancel();
         }
     }

@@ -165,7 +165,12 @@ fn object(view: &View<'_>, pod: &Pod<'_>) -> Value {
     if workload.name == "router-default" {
         labels["ingresscontroller.operator.openshift.io/deployment-ingresscontroller"] = json!("default");
     }
-    let metadata = metadata(view, "pods", Some(namespace), &pod.name, &labels);
+    let mut metadata = metadata(view, "pods", Some(namespace), &pod.name, &labels);
+    if workload.form == WorkloadKind::Static {
+        // The kubelet runs it from a file; the API server has its mirror, which no drain moves away.
+        metadata["annotations"]["kubernetes.io/config.mirror"] =
+            json!(hexadecimal(&mut view.cluster.dice(&pod.name)));
+    }
     let image = image(view, workload);
     let mut dice = view.cluster.dice(&pod.name);
     let ready = pod.node.ready && !pod.crashing;

@@ -114,6 +114,11 @@ pub(super) async fn delete(
 ) -> Result<HttpResponse, Fault> {
     check_cluster(parts, path, true).await?;
     let found = find(parts, path, id).await?;
+    let manifest = &found.value.maintenance_manifest;
+    if manifest.state == ManifestState::InProgress && manifest.resize.is_some() {
+        let message = "The control plane is being resized. It must come to its end: a deletion would leave masters stopped.";
+        return Err(CloudError::new(409, "RequestNotAllowed", "", message).into());
+    }
     // Whatever stands there goes: the contract's deletion has no condition.
     match manifests(parts).delete(&found.value.id, Expect::Any).await {
         Ok(()) | Err(StoreError::Gone { .. }) => Ok(json_response(StatusCode::OK, &json!({}))),

@@ -1,7 +1,7 @@
 //! Manifests and schedules as administrators see them: zero values are left out (`contract/mimo.md` §7).
 
 use rp_documents::ManifestDocument;
-use rp_documents::maintenance::{Schedule, ScheduleDocument, Selector};
+use rp_documents::maintenance::{ManifestStep, Resize, Schedule, ScheduleDocument, Selector};
 use serde::Serialize;
 
 #[derive(Debug, Serialize)]
@@ -32,6 +32,12 @@ pub(super) struct ManifestView {
     run_after: i64,
     #[serde(skip_serializing_if = "is_zero")]
     run_before: i64,
+    /// Steps that ended, in their order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    steps: Vec<ManifestStep>,
+    /// The order of a resize of the control plane.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resize: Option<Resize>,
 }
 
 #[derive(Debug, Serialize)]
@@ -76,6 +82,8 @@ pub(super) fn manifest_of_any(document: ManifestDocument) -> ManifestView {
         priority: manifest.priority,
         run_after: manifest.run_after,
         run_before: manifest.run_before,
+        steps: manifest.steps,
+        resize: manifest.resize,
     }
 }
 

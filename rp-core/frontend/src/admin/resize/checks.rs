@@ -1,7 +1,7 @@
 //! Whether the cluster bears that its masters are replaced one after the other.
 
 use rp_api::CloudError;
-use rp_openshift::{AroCluster, ClusterOperator, ControlPlaneMachineSet, Pod, Whole, condition, status_of};
+use rp_openshift::{AroCluster, ClusterOperator, ControlPlaneMachineSet, Pod, Whole, condition};
 
 use super::at;
 use super::control_plane::{Health, MACHINES};
@@ -32,13 +32,10 @@ fn refused(target: &str, message: impl Into<String>) -> CloudError {
 }
 
 fn operator_check(operator: &ClusterOperator<Whole>, name: &str, why: &str) -> Result<(), CloudError> {
-    let of = |kind| status_of(&operator.status.conditions, kind).as_str();
-    let (available, progressing, degraded) = (of("Available"), of("Progressing"), of("Degraded"));
-    if available == "True" && progressing == "False" && degraded != "True" {
-        return Ok(());
+    match operator.unsettled(name) {
+        None => Ok(()),
+        Some(state) => Err(refused(name, format!("{name} is not healthy: {state}. {why}"))),
     }
-    let state = format!("{name} Available={available}, Progressing={progressing}, Degraded={degraded}");
-    Err(refused(name, format!("{name} is not healthy: {state}. {why}")))
 }
 
 fn api_server_pods(pods: &[Pod<Whole>]) -> Result<(), CloudError> {

@@ -3,16 +3,14 @@
 use std::collections::BTreeSet;
 
 use rp_api::CloudError;
-use rp_openshift::{Machine, Node, Whole};
+use rp_openshift::{MACHINE_SIZE, Machine, NODE_SIZES, Node, Whole};
 
 use super::super::failed;
 use super::at;
 use super::control_plane::{ControlPlane, MACHINES, VirtualMachine};
 
 const TARGET: &str = "controlPlaneInventory";
-const NODE_SIZES: [&str; 2] = ["node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type"];
 const NODE_ZONE: &str = "topology.kubernetes.io/zone";
-const MACHINE_SIZE: &str = "machine.openshift.io/instance-type";
 const MACHINE_ZONE: &str = "machine.openshift.io/zone";
 
 /// # Errors
@@ -49,7 +47,7 @@ fn label<'a>(machine: &'a Machine<Whole>, name: &str) -> &'a str {
 }
 
 /// The name of a machine's node; one that says none is named as its machine.
-fn node_name(machine: &Machine<Whole>) -> &str {
+pub(super) fn node_name(machine: &Machine<Whole>) -> &str {
     match machine.status.node_ref.name.as_str() {
         "" => machine.metadata.name.as_str(),
         name => name,

@@ -1,0 +1,163 @@
+//! What is read and written of one master: its virtual machine in Azure, its Machine and its node in the cluster.
+
+use rp_azure::{Machines as _, Resources as _};
+use rp_documents::maintenance::MasterResize;
+use rp_openshift::{ClusterOperator, MACHINE_SIZE, MainRole, NODE_SIZES, Node, Whole};
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::errors::StepError;
+use crate::kube_api::{Kube, merge_into};
+use crate::resources::azure::{items, must_get};
+use crate::step::ConditionStatus;
+use crate::templates::versions::COMPUTE;
+
+const ETCD: &str = "/apis/config.openshift.io/v1/clusteroperators/etcd";
+const MACHINES: &str = "/apis/machine.openshift.io/v1beta1/namespaces/openshift-machine-api/machines";
+
+/// Which of the two sizes of an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Size {
+    Wanted,
+    Before,
+}
+
+impl Size {
+    fn of(self, context: &Context, n: usize) -> Result<&str, StepError> {
+        match self {
+            Self::Wanted => Ok(&context.resize()?.vm_size),
+            Self::Before => Ok(&master(context, n)?.vm_size),
+        }
+    }
+}
+
+/// The master of that number in the order.
+pub(super) fn master(context: &Context, n: usize) -> Result<&MasterResize, StepError> {
+    let found = context.resize()?.masters.get(n);
+    found.ok_or_else(|| StepError::other("the order has fewer masters than its plan"))
+}
+
+/// Whether a master may be taken away: all others serve, etcd is healthy, and the sizes are those that the order knows.
+pub(super) async fn check<const N: usize>(context: &Context) -> Result<(), StepError> {
+    let kube = Kube::connect(context)?;
+    let label = format!("node-role.kubernetes.io/{}=", MainRole::Master.as_str());
+    for node in kube.list::<Node<Whole>>("/api/v1/nodes", &label).await? {
+        let name = node.metadata.name.as_str();
+        if !node.ready().is_true() {
+            return Err(StepError::other(format!(
+                "Control plane node {name} is not Ready. Resolve node health before resizing another master."
+            )));
+        }
+        if node.spec.unschedulable {
+            return Err(StepError::other(format!(
+                "Control plane node {name} is unschedulable. Uncordon and verify the node before resizing another master."
+            )));
+        }
+    }
+    let etcd: ClusterOperator<Whole> = kube.get_required(ETCD).await?;
+    if let Some(state) = etcd.unsettled("etcd") {
+        return Err(StepError::other(format!(
+            "etcd is not healthy: {state}. Resize is not safe while etcd quorum is at risk."
+        )));
+    }
+    check_size(context, N).await
+}
+
+/// Somebody else may have given the machine another size since the order.
+async fn check_size(context: &Context, n: usize) -> Result<(), StepError> {
+    let (found, before) = (size(&machine(context, n).await?).to_owned(), Size::Before.of(context, n)?);
+    if [before, Size::Wanted.of(context, n)?].iter().any(|known| known.eq_ignore_ascii_case(&found)) {
+        return Ok(());
+    }
+    let name = &master(context, n)?.machine;
+    Err(StepError::other(format!(
+        "VM {name} has the size {found}; it had {before} when the resize was ordered. Order it again."
+    )))
+}
+
+fn machine_id(context: &Context, n: usize) -> Result<String, StepError> {
+    let group = context.document().group_id().to_owned();
+    Ok(format!("{group}/providers/Microsoft.Compute/virtualMachines/{}", master(context, n)?.machine))
+}
+
+async fn machine(context: &Context, n: usize) -> Result<Value, StepError> {
+    must_get(&context.customer(), &machine_id(context, n)?, COMPUTE).await
+}
+
+fn size(machine: &Value) -> &str {
+    machine["properties"]["hardwareProfile"]["vmSize"].as_str().unwrap_or_default()
+}
+
+/// `running`, `deallocated` …; empty: Azure does not say.
+async fn power(context: &Context, id: &str) -> Result<String, StepError> {
+    let view = context.customer().instance_view(id).await?.unwrap_or_default();
+    let statuses = items(&view, "statuses").iter().filter_map(|status| status["code"].as_str());
+    let power = statuses.filter_map(|code| code.strip_prefix("PowerState/")).next();
+    Ok(power.unwrap_or_default().to_owned())
+}
+
+/// Stops the machine, unless it is stopped or has the size already.
+pub(super) async fn stop(
+    context: &Context,
+    n: usize,
+    wanted: &str,
+    deallocate: bool,
+) -> Result<(), StepError> {
+    let id = machine_id(context, n)?;
+    if size(&machine(context, n).await?).eq_ignore_ascii_case(wanted) {
+        return Ok(());
+    }
+    let (action, after) = if deallocate { ("deallocate", "deallocated") } else { ("powerOff", "stopped") };
+    if power(context, &id).await? != after {
+        context.customer().post(&format!("{id}/{action}"), COMPUTE, None).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn resize(context: &Context, n: usize, wanted: Size) -> Result<(), StepError> {
+    let wanted = wanted.of(context, n)?;
+    if !size(&machine(context, n).await?).eq_ignore_ascii_case(wanted) {
+        let body = json!({"properties": {"hardwareProfile": {"vmSize": wanted}}});
+        context.customer().patch(&machine_id(context, n)?, COMPUTE, &body).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn start(context: &Context, n: usize) -> Result<(), StepError> {
+    let id = machine_id(context, n)?;
+    if power(context, &id).await? != "running" {
+        context.customer().start(&id).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn is_ready(context: &Context, n: usize) -> Result<ConditionStatus, StepError> {
+    let name = &master(context, n)?.node;
+    let node: Node<Whole> = Kube::connect(context)?.get_required(&format!("/api/v1/nodes/{name}")).await?;
+    Ok(match node.ready().is_true() {
+        true => ConditionStatus::Yes,
+        false => ConditionStatus::not_yet(format!("node {name} is not Ready")),
+    })
+}
+
+pub(super) async fn is_etcd_healthy(context: &Context) -> Result<ConditionStatus, StepError> {
+    let etcd: ClusterOperator<Whole> = Kube::connect(context)?.get_required(ETCD).await?;
+    Ok(etcd.unsettled("etcd").map_or(ConditionStatus::Yes, ConditionStatus::NotYet))
+}
+
+/// Writes the size into the provider spec and the label of the Machine.
+pub(super) async fn write_machine(context: &Context, n: usize, wanted: Size) -> Result<(), StepError> {
+    let size = wanted.of(context, n)?;
+    let written = json!({
+        "metadata": {"labels": {MACHINE_SIZE: size}}, "spec": {"providerSpec": {"value": {"vmSize": size}}}
+    });
+    let path = format!("{MACHINES}/{}", master(context, n)?.machine);
+    Kube::connect(context)?.set(&path, |found| merge_into(found, &written)).await
+}
+
+pub(super) async fn write_node_labels(context: &Context, n: usize, wanted: Size) -> Result<(), StepError> {
+    let size = wanted.of(context, n)?;
+    let written = json!({"metadata": {"labels": {NODE_SIZES[0]: size, NODE_SIZES[1]: size}}});
+    let path = format!("/api/v1/nodes/{}", master(context, n)?.node);
+    Kube::connect(context)?.set(&path, |found| merge_into(found, &written)).await
+}

@@ -1,0 +1,317 @@
+//! Resizes over a simulated Azure and an API server in memory.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Method;
+use rp_documents::maintenance::MasterResize;
+use rp_simulator_azure::{Fault, FaultResponse};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::environment::Periods;
+use crate::harness::{Cloud, World, assets};
+use crate::manager::Operation;
+use crate::manager_impl::ClusterManager;
+use crate::{kubeconfigs, values};
+
+const BEFORE: &str = "Standard_D8s_v3";
+const WANTED: &str = "Standard_D16s_v3";
+const ETCD: &str = "/apis/config.openshift.io/v1/clusteroperators/etcd";
+
+struct ResizeRig {
+    cloud: Cloud,
+    world: World,
+    order: Resize,
+}
+
+fn node_path(n: usize) -> String {
+    format!("/api/v1/nodes/master-{n}")
+}
+
+fn machine_path(n: usize) -> String {
+    format!("/apis/machine.openshift.io/v1beta1/namespaces/openshift-machine-api/machines/master-{n}")
+}
+
+impl ResizeRig {
+    /// Three masters of the old size that serve.
+    async fn start() -> Self {
+        let cloud = Cloud::start().await;
+        let longest = Some(Duration::from_secs(20));
+        let periods = Periods { poll: Duration::from_millis(5), longest, ..Periods::CONTRACT };
+        let world = World::new(Arc::clone(&cloud.clients), false, periods);
+        world.api.is_up();
+        let context = world.context(Operation::AdminUpdate);
+        context.set("/properties/networkProfile/privateEndpointIp", "10.0.0.5").await.unwrap();
+        values::ensure_infra_id(&context).await.unwrap();
+        kubeconfigs::write(&context, &assets::state("word")).await.unwrap();
+        let mut masters = Vec::new();
+        let rig =
+            |masters| Resize { vm_size: WANTED.to_owned(), deallocate: true, masters, cause: String::new() };
+        for n in (0..3).rev() {
+            let name = format!("master-{n}");
+            masters.push(MasterResize { machine: name.clone(), node: name, vm_size: BEFORE.to_owned() });
+        }
+        let rig = Self { cloud, world, order: rig(masters) };
+        assert!(rig.cloud.control.put(context.document().group_id(), json!({"location": "eastus"})));
+        (0..3).for_each(|n| rig.put_master(n));
+        rig.put_etcd("False");
+        rig
+    }
+
+    fn put_master(&self, n: usize) {
+        let (name, size) = (format!("master-{n}"), BEFORE);
+        self.world.api.put(
+            &machine_path(n),
+            json!({"metadata": {"name": name, "labels": {"machine.openshift.io/instance-type": size,
+                "machine.openshift.io/cluster-api-machine-role": "master"}},
+                "spec": {"providerSpec": {"value": {"vmSize": size, "zone": "1"}}}, "status": {"phase": "Running"}}),
+        );
+        self.world.api.put(
+            &node_path(n),
+            json!({"metadata": {"name": name, "labels": {"node-role.kubernetes.io/master": "",
+                "node.kubernetes.io/instance-type": size, "beta.kubernetes.io/instance-type": size}},
+                "spec": {}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}),
+        );
+        let vm = json!({"location": "eastus", "properties": {"hardwareProfile": {"vmSize": size}}});
+        assert!(self.cloud.control.put(&self.vm(n), vm));
+    }
+
+    fn put_etcd(&self, progressing: &str) {
+        let conditions = json!([{"type": "Available", "status": "True"}, {"type": "Degraded", "status": "False"},
+            {"type": "Progressing", "status": progressing}]);
+        let etcd = json!({"metadata": {"name": "etcd"}, "status": {"conditions": conditions}});
+        self.world.api.put(ETCD, etcd);
+    }
+
+    fn vm(&self, n: usize) -> String {
+        let group = self.world.context(Operation::AdminUpdate).document().group_id().to_owned();
+        format!("{group}/providers/Microsoft.Compute/virtualMachines/master-{n}")
+    }
+
+    async fn run(&self) -> Result<(), TaskFailure> {
+        self.run_until(&CancellationToken::new()).await
+    }
+
+    /// As a worker that loses its lease at that signal.
+    async fn run_until(&self, lost: &CancellationToken) -> Result<(), TaskFailure> {
+        let steps = StepMetrics::new(&rp_metrics::Registry::new(), rp_metrics::Statsd::none());
+        let manager = ClusterManager::new(Arc::clone(&self.world.env), steps);
+        let order = Resize { cause: self.world.progress.cause(), ..self.order.clone() };
+        let job = self.world.job(Operation::AdminUpdate, lost, &CancellationToken::new());
+        manager.maintain(Task::ResizeControlPlane, Some(order), job).await
+    }
+
+    /// Every write to a virtual machine, as `PATCH master-2` or `start master-2`.
+    fn azure_writes(&self) -> Vec<String> {
+        let requests = self.cloud.control.requests();
+        let writes = requests.iter().filter(|request| request.method != Method::GET);
+        let shown = writes.filter_map(|request| {
+            let rest = request.path.split("virtualMachines/").nth(1)?;
+            Some(match rest.split_once('/') {
+                Some((machine, action)) => format!("{action} {machine}"),
+                None => format!("{} {rest}", request.method),
+            })
+        });
+        shown.collect()
+    }
+
+    /// Azure refuses to change the size of that master, so many times.
+    fn refuse_size(&self, n: usize, times: Option<u32>) {
+        let path = format!("virtualMachines/master-{n}");
+        let answer = FaultResponse::status(409, "AllocationFailed");
+        self.cloud.control.fail(Fault { method: Some(Method::PATCH), path, times, answer });
+    }
+
+    /// All that is written of a master has that size; it runs and takes pods.
+    fn assert_masters_have(&self, size: &str) {
+        for n in 0..3 {
+            let vm = self.cloud.control.get(&self.vm(n)).unwrap();
+            assert_eq!(vm["properties"]["hardwareProfile"]["vmSize"], size, "VM {n}");
+            let machine = self.world.api.get(&machine_path(n)).unwrap();
+            assert_eq!(machine["spec"]["providerSpec"]["value"], json!({"vmSize": size, "zone": "1"}), "{n}");
+            assert_eq!(machine["metadata"]["labels"]["machine.openshift.io/instance-type"], size, "{n}");
+            let node = self.world.api.get(&node_path(n)).unwrap();
+            for label in ["node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type"] {
+                assert_eq!(node["metadata"]["labels"][label], size, "node {n}");
+            }
+            assert_ne!(node["spec"]["unschedulable"], true, "node {n}");
+        }
+    }
+}
+
+fn terminal(ended: Result<(), TaskFailure>) -> String {
+    match ended {
+        Err(TaskFailure::Terminal(text)) => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn masters_get_the_size_one_after_the_other() {
+    let rig = ResizeRig::start().await;
+    rig.run().await.unwrap();
+    rig.assert_masters_have(WANTED);
+    let of = |n: usize| {
+        [format!("deallocate master-{n}"), format!("PATCH master-{n}"), format!("start master-{n}")]
+    };
+    assert_eq!(rig.azure_writes(), [of(2), of(1), of(0)].concat());
+}
+
+#[tokio::test]
+async fn a_machine_keeps_its_host_when_that_is_wanted() {
+    let mut rig = ResizeRig::start().await;
+    rig.order.deallocate = false;
+    rig.order.masters.truncate(1);
+    rig.run().await.unwrap();
+    assert_eq!(rig.azure_writes(), ["powerOff master-2", "PATCH master-2", "start master-2"]);
+}
+
+#[tokio::test]
+async fn a_failure_on_the_second_master_gives_both_their_sizes_back() {
+    let rig = ResizeRig::start().await;
+    rig.refuse_size(1, None);
+    let cause = terminal(rig.run().await);
+    assert!(cause.contains("AllocationFailed") && !cause.contains("Rollback errors"), "{cause}");
+    rig.assert_masters_have(BEFORE);
+    let writes = rig.azure_writes();
+    let back = writes.iter().rposition(|write| write == "PATCH master-1").unwrap();
+    // Its size was never another; it only runs again. Then the one before it.
+    let expected = ["start master-1", "deallocate master-2", "PATCH master-2", "start master-2"];
+    assert_eq!(writes[back + 1..], expected, "{writes:?}");
+    assert!(!writes.iter().any(|write| write.ends_with("master-0")), "{writes:?}");
+}
+
+#[tokio::test]
+async fn an_error_that_passes_is_no_reason_to_go_back() {
+    let rig = ResizeRig::start().await;
+    rig.refuse_size(2, Some(2));
+    rig.run().await.unwrap();
+    rig.assert_masters_have(WANTED);
+}
+
+#[tokio::test]
+async fn nothing_is_touched_while_the_control_plane_is_not_whole() {
+    let rig = ResizeRig::start().await;
+    rig.put_etcd("True");
+    let told = terminal(rig.run().await);
+    assert!(told.starts_with("etcd is not healthy: etcd Available=True, Progressing=True"), "{told}");
+    rig.put_etcd("False");
+    let mut node = rig.world.api.get(&node_path(0)).unwrap();
+    node["spec"]["unschedulable"] = json!(true);
+    rig.world.api.put(&node_path(0), node.clone());
+    assert_eq!(
+        terminal(rig.run().await),
+        "Control plane node master-0 is unschedulable. Uncordon and verify the node before resizing another master."
+    );
+    node["status"]["conditions"][0]["status"] = json!("Unknown");
+    rig.world.api.put(&node_path(0), node);
+    assert!(terminal(rig.run().await).starts_with("Control plane node master-0 is not Ready. "));
+    assert_eq!(rig.azure_writes(), [] as [&str; 0]);
+}
+
+#[tokio::test]
+async fn a_machine_that_got_another_size_meanwhile_is_left_alone() {
+    let rig = ResizeRig::start().await;
+    let other =
+        json!({"location": "eastus", "properties": {"hardwareProfile": {"vmSize": "Standard_D32s_v3"}}});
+    rig.cloud.control.put(&rig.vm(2), other);
+    let told = terminal(rig.run().await);
+    assert!(told.starts_with("VM master-2 has the size Standard_D32s_v3; it had Standard_D8s_v3 "), "{told}");
+    assert_eq!(rig.azure_writes(), [] as [&str; 0]);
+}
+
+/// The worker that does that step of a way dies after it, before it has said so.
+fn die_after(rig: &ResizeRig, step: usize, is_back: bool) {
+    let progress = Arc::downgrade(&rig.world.progress);
+    rig.world.progress.on_start(move |name, at| {
+        if let Some(progress) = progress.upgrade()
+            && at == step
+            && name.contains(".rollback") == is_back
+        {
+            progress.forget_on_start();
+            progress.refuse_next_save();
+        }
+    });
+}
+
+#[tokio::test]
+async fn a_worker_that_dies_after_any_step_is_followed_by_one_that_repeats_no_call() {
+    for step in 0..32 {
+        let rig = ResizeRig::start().await;
+        die_after(&rig, step, false);
+        assert_eq!(rig.run().await, Err(TaskFailure::Lost), "step {step}");
+        rig.run().await.unwrap();
+        rig.assert_masters_have(WANTED);
+        assert_eq!(rig.azure_writes().len(), 9, "step {step}: {:?}", rig.azure_writes());
+    }
+}
+
+#[tokio::test]
+async fn a_worker_that_dies_on_the_way_back_is_followed_by_one_that_goes_on_back() {
+    // The way back begins with the second master: the eight steps of the third are left out.
+    for step in 8..23 {
+        let rig = ResizeRig::start().await;
+        rig.refuse_size(1, None);
+        die_after(&rig, step, true);
+        assert_eq!(rig.run().await, Err(TaskFailure::Lost), "step {step}");
+        let cause = terminal(rig.run().await);
+        assert!(cause.contains("AllocationFailed"), "step {step}: {cause}");
+        rig.assert_masters_have(BEFORE);
+        let back = rig.azure_writes().iter().filter(|write| *write == "PATCH master-2").count();
+        assert_eq!(back, 2, "step {step}: {:?}", rig.azure_writes());
+    }
+}
+
+#[tokio::test]
+async fn a_way_back_that_fails_says_why_both_ways_and_is_tried_again() {
+    let rig = ResizeRig::start().await;
+    rig.refuse_size(1, None);
+    let rollback = Fault {
+        method: Some(Method::POST),
+        path: "virtualMachines/master-2/deallocate".to_owned(),
+        times: Some(3),
+        answer: FaultResponse::status(503, "Away"),
+    };
+    // Once the second master is back: the first deallocation of the third is that of the way there.
+    let control = rig.cloud.control.clone();
+    rig.world.progress.on_start(move |name, at| {
+        if name == "action.rollbackStop" && at == 8 {
+            control.fail(rollback.clone());
+        }
+    });
+    let ended = rig.run().await;
+    let Err(TaskFailure::Transient(told)) = ended else { panic!("it may pass: {ended:?}") };
+    assert!(told.contains("AllocationFailed") && told.contains(". Rollback errors: "), "{told}");
+    rig.world.progress.forget_on_start();
+    assert!(terminal(rig.run().await).contains("AllocationFailed"));
+    rig.assert_masters_have(BEFORE);
+}
+
+#[tokio::test]
+async fn pods_are_evicted_and_those_of_a_blocking_budget_deleted_at_last() {
+    let rig = ResizeRig::start().await;
+    for (name, is_blocked) in [("free", false), ("held", true)] {
+        rig.world.api.put_pod(name, "master-2", is_blocked);
+    }
+    rig.run().await.unwrap();
+    for name in ["free", "held"] {
+        assert_eq!(rig.world.api.get(&format!("/api/v1/namespaces/apps/pods/{name}")), None, "{name}");
+    }
+    let lines = rig.world.progress.events();
+    let told = "warning master-2: not evicted in time, deleted: apps/held";
+    assert!(lines.iter().any(|line| line == told), "{lines:?}");
+}
+
+#[test]
+fn the_way_back_begins_with_the_master_that_failed() {
+    let master = MasterResize::default();
+    let order = Resize { masters: vec![master.clone(), master.clone(), master], ..Resize::default() };
+    let first = |failed: usize| first_step_back(&order, failed);
+    assert_eq!(first(0), None, "the first look at the first master");
+    assert_eq!(first(1).as_deref(), Some("action.rollbackStop#3"));
+    assert_eq!(first(11).as_deref(), Some("action.rollbackStop#3"), "only the first was changed");
+    assert_eq!(first(12).as_deref(), Some("action.rollbackStop#2"));
+    assert_eq!(first(32).as_deref(), Some("action.rollbackStop"));
+}
