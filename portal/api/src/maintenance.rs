@@ -50,13 +50,14 @@ impl From<ManifestDocument> for ManifestView {
     fn from(document: ManifestDocument) -> Self {
         let manifest = document.maintenance_manifest;
         let time = |seconds: i64| (seconds != 0).then(|| Timestamp::from_seconds(seconds));
+        let text = manifest.status().into_owned();
         Self {
             id: document.id,
             resource_id: document.cluster_resource_id,
             task: task_name(&manifest.maintenance_task_id).to_owned(),
             task_id: manifest.maintenance_task_id,
             state: manifest.state.name(),
-            text: manifest.status_text,
+            text,
             schedule: manifest.created_by_schedule,
             priority: manifest.priority,
             run_after: time(manifest.run_after),

@@ -76,7 +76,7 @@ pub(crate) fn row(document: &ManifestDocument) -> ManifestRow {
     ManifestRow {
         task: task_name(&manifest.maintenance_task_id).to_owned(),
         progress,
-        text: manifest.status_text.clone(),
+        text: manifest.status().into_owned(),
         scheduled: !manifest.created_by_schedule.is_empty(),
         at,
         ..ManifestRow::default()

@@ -188,7 +188,8 @@ impl ManifestDocument {
         now: Timestamp,
     ) -> Option<(Self, Option<Timestamp>)> {
         let manifest = &mut self.maintenance_manifest;
-        if !manifest.state.may_become(state) {
+        let is_dropped = matches!(state, ManifestState::Cancelled | ManifestState::TimedOut);
+        if !manifest.state.may_become(state) || (is_dropped && manifest.must_end()) {
             return None;
         }
         manifest.state = state;
@@ -219,6 +220,7 @@ impl ManifestDocument {
         manifest.state == ManifestState::Pending
             && manifest.run_before != 0
             && manifest.run_before < now.seconds()
+            && !manifest.must_end()
     }
 }
 
@@ -230,6 +232,25 @@ impl Manifest {
     pub fn add_steps(&mut self, ended: &[ManifestStep]) {
         let room = Self::MOST_STEPS.saturating_sub(self.steps.len());
         self.steps.extend(ended.iter().take(room).cloned());
+    }
+
+    /// Whether it was begun and may not be dropped any more, also while it waits for its next attempt: a resize that ends
+    /// half-way leaves masters stopped.
+    pub const fn must_end(&self) -> bool {
+        self.resize.is_some() && self.started != 0 && !self.state.is_terminal()
+    }
+
+    /// What people read of its state: the stored text, or of a task that runs its step.
+    pub fn status(&self) -> Cow<'_, str> {
+        if self.state != ManifestState::InProgress || !self.status_text.is_empty() {
+            return self.status_text.as_str().into();
+        }
+        let (step, node) = self.resize.as_ref().map(|order| order.step(&self.position)).unwrap_or_default();
+        match (step, node) {
+            ("", _) => self.position.as_str().into(),
+            (step, "") => step.into(),
+            (step, node) => format!("{step} of {node}").into(),
+        }
     }
 
     /// How long after its time a manifest may still start when nobody names an end.
@@ -358,6 +379,24 @@ mod tests {
     }
 
     #[test]
+    fn what_runs_says_its_step() {
+        let status =
+            |members: serde_json::Value| manifest(&members).maintenance_manifest.status().into_owned();
+        assert_eq!(
+            status(json!({"state": "Pending", "statusText": "waits", "position": "action.a"})),
+            "waits"
+        );
+        assert_eq!(status(json!({"state": "InProgress"})), "");
+        assert_eq!(status(json!({"state": "InProgress", "position": "action.fixSSH"})), "action.fixSSH");
+        let order = json!({"vmSize": "s", "deallocate": true,
+            "masters": [{"machine": "m", "node": "n1", "vmSize": "t"}, {"machine": "m", "node": "n0", "vmSize": "t"}]});
+        let of =
+            |position: &str| status(json!({"state": "InProgress", "position": position, "resize": order}));
+        assert_eq!(of("action.stop#2"), "stop of n0");
+        assert_eq!(of("condition.rollbackWaitReady#2"), "rollbackWaitReady of n1");
+    }
+
+    #[test]
     fn only_what_is_not_over_has_a_key() {
         let mut document = manifest(&json!({"state": "Pending"}));
         assert_eq!(document.unique_key().as_deref(), Some("open/subscriptions/s/c/m"));
@@ -395,6 +434,21 @@ mod tests {
         assert!(!manifest(&json!({"state": "Pending", "runBefore": 100})).is_late(now));
         assert!(!manifest(&json!({"state": "Pending"})).is_late(now));
         assert!(!manifest(&json!({"state": "InProgress", "runBefore": 1})).is_late(now));
+    }
+
+    #[test]
+    fn a_resize_that_was_begun_is_not_dropped() {
+        let now = Timestamp::from_seconds(100);
+        let order = json!({"vmSize": "s", "deallocate": true, "masters": []});
+        let waits = |started: i64| {
+            manifest(&json!({"state": "Pending", "runBefore": 99, "started": started, "resize": order}))
+        };
+        assert!(waits(0).is_late(now) && !waits(50).is_late(now));
+        for state in [ManifestState::Cancelled, ManifestState::TimedOut] {
+            assert!(waits(0).with_state(state, "", now).is_some());
+            assert!(waits(50).with_state(state, "", now).is_none(), "{state:?}");
+        }
+        assert!(waits(50).with_state(ManifestState::InProgress, "", now).is_some());
     }
 
     #[test]

@@ -173,8 +173,8 @@ impl Task {
     /// The least time limit of one run of it; most keep to the limit of the settings.
     pub const fn least_limit(self) -> Duration {
         match self {
-            // Three masters for 45 minutes each, and as long for the way back.
-            Self::ResizeControlPlane => Duration::from_mins(2 * 3 * 45),
+            // More than the limits of all its steps, there and back.
+            Self::ResizeControlPlane => Duration::from_hours(9),
             _ => Duration::ZERO,
         }
     }

@@ -18,6 +18,8 @@ const EVICTIONS: Duration = Duration::from_mins(3);
 /// Pods that a line names.
 const NAMED: usize = 10;
 const SHORT: Duration = Duration::from_mins(2);
+/// For what Azure does with a machine.
+const MACHINE: Duration = Duration::from_mins(10);
 const DRAIN: Duration = Duration::from_mins(11);
 
 /// There.
@@ -26,9 +28,9 @@ pub(super) fn there<const N: usize>() -> [Step; 11] {
         action!("checkMasters", masters::check::<N>).within(SHORT),
         action!("cordon", cordon::<N>).within(SHORT),
         action!("drain", drain::<N>).within(DRAIN),
-        action!("stop", stop::<N>),
-        action!("resize", resize::<N>),
-        action!("start", start::<N>),
+        action!("stop", stop::<N>).within(MACHINE),
+        action!("resize", resize::<N>).within(MACHINE),
+        action!("start", start::<N>).within(MACHINE),
         condition!("waitReady", 30, wait_ready::<N>),
         condition!("waitEtcd", 10, wait_etcd),
         action!("uncordon", uncordon::<N>).within(SHORT),
@@ -40,9 +42,9 @@ pub(super) fn there<const N: usize>() -> [Step; 11] {
 /// Back. A master that was not touched passes through.
 pub(super) fn back<const N: usize>() -> [Step; 8] {
     [
-        action!("rollbackStop", stop_back::<N>),
-        action!("rollbackResize", resize_back::<N>),
-        action!("rollbackStart", start::<N>),
+        action!("rollbackStop", stop_back::<N>).within(MACHINE),
+        action!("rollbackResize", resize_back::<N>).within(MACHINE),
+        action!("rollbackStart", start::<N>).within(MACHINE),
         condition!("rollbackWaitReady", 30, wait_ready::<N>),
         condition!("rollbackWaitEtcd", 10, wait_etcd),
         action!("rollbackMachine", restore_machine::<N>).within(SHORT),

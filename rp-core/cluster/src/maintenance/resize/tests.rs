@@ -304,10 +304,36 @@ async fn pods_are_evicted_and_those_of_a_blocking_budget_deleted_at_last() {
     assert!(lines.iter().any(|line| line == told), "{lines:?}");
 }
 
+/// Three masters, by their nodes.
+fn order() -> Resize {
+    let master = |node: &str| MasterResize { node: node.to_owned(), ..MasterResize::default() };
+    Resize { masters: vec![master("c"), master("b"), master("a")], ..Resize::default() }
+}
+
+#[test]
+fn every_position_names_its_step_and_its_node() {
+    let order = order();
+    for (direction, nodes, of_master) in [(Direction::There, "cba", 11), (Direction::Back, "abc", 8)] {
+        let plan = plan(&order, direction);
+        assert_eq!(plan.len(), 3 * of_master);
+        for (at, stored) in engine::positions(&plan).iter().enumerate() {
+            let node = &nodes[at / of_master..][..1];
+            assert_eq!(order.step(stored), (plan[at].name, node), "{stored}");
+        }
+    }
+}
+
+#[test]
+fn the_task_has_more_time_than_all_its_steps() {
+    let order = order();
+    let all = [Direction::There, Direction::Back].map(|direction| plan(&order, direction)).concat();
+    let limits: Duration = all.iter().map(|step| step.limit).sum();
+    assert!(limits < Task::ResizeControlPlane.least_limit(), "{limits:?}");
+}
+
 #[test]
 fn the_way_back_begins_with_the_master_that_failed() {
-    let master = MasterResize::default();
-    let order = Resize { masters: vec![master.clone(), master.clone(), master], ..Resize::default() };
+    let order = order();
     let first = |failed: usize| first_step_back(&order, failed);
     assert_eq!(first(0), None, "the first look at the first master");
     assert_eq!(first(1).as_deref(), Some("action.rollbackStop#3"));

@@ -114,8 +114,7 @@ pub(super) async fn delete(
 ) -> Result<HttpResponse, Fault> {
     check_cluster(parts, path, true).await?;
     let found = find(parts, path, id).await?;
-    let manifest = &found.value.maintenance_manifest;
-    if manifest.state == ManifestState::InProgress && manifest.resize.is_some() {
+    if found.value.maintenance_manifest.must_end() {
         let message = "The control plane is being resized. It must come to its end: a deletion would leave masters stopped.";
         return Err(CloudError::new(409, "RequestNotAllowed", "", message).into());
     }

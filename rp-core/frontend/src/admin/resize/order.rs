@@ -24,10 +24,12 @@ use crate::response::{Change, HttpResponse, empty};
 
 /// How long an order may wait for its cluster.
 const STARTS_WITHIN: Duration = Duration::from_hours(1);
-/// How long an answer waits for the end of what has started.
-const ENDS_WITHIN: Duration = Task::ResizeControlPlane.least_limit();
+/// How long an answer waits for the end of what has started: 45 minutes a master, there and back.
+const ENDS_WITHIN: Duration = Duration::from_mins(2 * 3 * 45);
 /// Between two looks at the manifest.
 const PERIOD: Duration = Duration::from_secs(1);
+/// Looks that fail one after the other before the answer gives up; the resize goes on.
+const MOST_FAILURES: u32 = 60;
 /// Manifests of one cluster that are read to find another order.
 const AT_ONCE: u32 = 200;
 
@@ -35,13 +37,14 @@ const AT_ONCE: u32 = 200;
 pub(in super::super) async fn resize(of: ActionContext<'_>) -> Result<HttpResponse, Fault> {
     let deallocate = deallocate(of.text("deallocateVM"))?;
     let managed = ManagedGroup::find(&of).await?;
+    let manifests = Typed::<ManifestDocument>::new(of.parts.store.clone());
+    refuse_second(&manifests, &of.path.key(), None).await?;
     let (plane, vm_size) = within(WITHIN, Box::pin(all_checks(&of, &managed))).await?;
     let order = Resize { masters: masters(&plane, &vm_size)?, vm_size, deallocate, cause: String::new() };
     if order.masters.is_empty() {
         return Ok(empty(StatusCode::OK));
     }
     let _signal = of.signal();
-    let manifests = Typed::<ManifestDocument>::new(of.parts.store.clone());
     let made = make(of, &manifests, order).await?;
     let ended = end(of.parts, &manifests, &made.value.id).await?;
     answer(&of, &ended)
@@ -141,16 +144,23 @@ async fn end(
     manifests: &Typed<ManifestDocument>,
     id: &str,
 ) -> Result<ManifestDocument, Fault> {
-    let (began, mut started) = (Instant::now(), None);
+    let (began, mut started, mut failures) = (Instant::now(), None, 0);
     loop {
         sleep(PERIOD).await;
-        let found = manifests.get(id).await?;
+        let found = match manifests.get(id).await {
+            Err(_) if failures < MOST_FAILURES => {
+                failures += 1;
+                continue;
+            }
+            found => found?,
+        };
+        failures = 0;
         let found = found.ok_or_else(|| failed(format!("maintenance manifest {id} was deleted")))?.value;
         let state = found.maintenance_manifest.state;
         if state.is_terminal() {
             return Ok(found);
         }
-        if state == ManifestState::InProgress || found.maintenance_manifest.started != 0 {
+        if found.maintenance_manifest.must_end() {
             started.get_or_insert_with(Instant::now);
         }
         let late = match started {
