@@ -86,7 +86,8 @@ async fn manifests(state: &PortalState, entry: &Entry, order: &OrderPart) -> Res
     let may = matches!(order, OrderPart::Form(_));
     let row = |document: ManifestDocument| {
         let row = maintenance::row(&document);
-        let waits = may && row.progress == ManifestProgress::Planned;
+        let waits =
+            may && row.progress == ManifestProgress::Planned && !document.maintenance_manifest.must_end();
         ManifestRow { cancel: if waits { cancel_path(entry, &document.id) } else { String::new() }, ..row }
     };
     Ok(all.map_err(|error| Fault::store(&error))?.into_iter().map(row).collect())

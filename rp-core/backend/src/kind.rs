@@ -32,6 +32,8 @@ pub(crate) struct WorkState {
 struct Envelope {
     lease_owner: Option<String>,
     lease_expires: Option<i64>,
+    /// Of a cluster that a task of maintenance keeps from operations.
+    maintenance_hold_until: Option<i64>,
     /// Of a cluster.
     open_shift_cluster: Option<Cluster>,
     /// Of a subscription.
@@ -82,7 +84,7 @@ impl Kind {
         Ok(deleting.map(|deleting| WorkState {
             deleting,
             owner: envelope.lease_owner.unwrap_or_default(),
-            expires: envelope.lease_expires.unwrap_or_default(),
+            expires: envelope.lease_expires.max(envelope.maintenance_hold_until).unwrap_or_default(),
         }))
     }
 }
@@ -112,5 +114,28 @@ impl WorkState {
             due,
             cached,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_cluster_that_maintenance_holds_is_free_after_the_hold() {
+        let state = |hold: i64, lease: i64| {
+            let body = json!({"id": "c", "leaseExpires": lease, "maintenanceHoldUntil": hold,
+                "openShiftCluster": {"properties": {"provisioningState": "Updating"}}});
+            Kind::Cluster.work_state(&body.to_string()).unwrap().unwrap()
+        };
+        let wait =
+            |state: WorkState| state.wait(Timestamp::from_seconds(100), Duration::from_secs(60)).as_secs();
+        assert_eq!(wait(state(0, 0)), 0);
+        assert_eq!(wait(state(0, 109)), 10);
+        assert_eq!((wait(state(119, 0)), wait(state(119, 109))), (20, 20));
+        assert_eq!(wait(state(99, 0)), 0);
+        assert_eq!(wait(state(32_000, 0)), 60, "it is looked at again");
     }
 }

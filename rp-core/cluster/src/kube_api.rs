@@ -198,23 +198,37 @@ impl std::fmt::Debug for Kube {
     }
 }
 
-/// Makes a call again while it fails for reasons that pass, at most `tries` times in all.
+/// How often a call is made in all, and the longest pause between two.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tries {
+    pub(crate) most: u32,
+    pub(crate) pause: Duration,
+}
+
+impl Tries {
+    /// With the pause of most calls.
+    pub(crate) const fn of(most: u32) -> Self {
+        Self { most, pause: PAUSE }
+    }
+}
+
+/// Makes a call again while it fails for reasons that pass.
 ///
 /// # Errors
 /// The last error; or the lease is lost, or the process stops.
 pub(crate) async fn retry<F: Future<Output = Result<(), StepError>>>(
     context: &Context,
-    tries: u32,
+    tries: Tries,
     passes: fn(&StepError) -> bool,
     attempt: impl Fn() -> F,
 ) -> Result<(), StepError> {
     let mut tried = 1;
     loop {
         match attempt().await {
-            Err(error) if tried < tries && passes(&error) => {
+            Err(error) if tried < tries.most && passes(&error) => {
                 tried += 1;
                 context.waiting(&clean(&error.to_string(), 500));
-                context.sleep(PAUSE.min(context.env.periods.poll)).await?;
+                context.sleep(tries.pause.min(context.env.periods.poll)).await?;
             }
             done => return done,
         }

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::errors::StepError;
-use crate::kube_api::{Kube, merge_into, retry, secret};
+use crate::kube_api::{Kube, Tries, merge_into, retry, secret};
 
 pub(crate) use credentials::aro_credentials_request_reconciled;
 pub(crate) use rollout::{aro_deployment_ready, restart_master, running_desired_version};
@@ -140,7 +140,7 @@ async fn own_pull_secret(context: &Context, kube: &Kube) -> Result<(), StepError
         "controller": true, "blockOwnerDeletion": true
     });
     let refused = |error: &StepError| matches!(error, StepError::Kube { error, .. } if matches!(api_status(error), Some(403 | 409)));
-    retry(context, OWNER_TRIES, refused, || async {
+    retry(context, Tries::of(OWNER_TRIES), refused, || async {
         let path = pull_secret_path();
         if kube.change(&path, |secret| set_owner(secret, &owner)).await? {
             return Ok(());

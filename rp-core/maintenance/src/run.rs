@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use rp_base::Timestamp;
 use rp_base::text::clean;
 use rp_documents::cluster::Worker;
 use rp_documents::maintenance::{Manifest, ManifestStep, Resize};
@@ -118,7 +119,7 @@ impl Run {
         let name = if is_current { current.as_str() } else { name };
         let mut steps = self.steps.lock();
         if steps.len() < Manifest::MOST_STEPS {
-            steps.push(ManifestStep { name: name.to_owned(), milliseconds });
+            steps.push(ManifestStep { name: name.to_owned(), milliseconds, ..ManifestStep::default() });
         }
     }
 
@@ -127,13 +128,37 @@ impl Run {
         self.steps.lock().clone()
     }
 
-    /// Stores the next step and another change, and adds the steps that ended since.
+    /// How often the manifest was taken since it last came further.
+    pub(crate) async fn dequeues(&self) -> u32 {
+        self.manifest.cached().await.lease().dequeues
+    }
+
+    /// Holds the cluster for this run and those that go on with it until then, or for nobody any more.
+    ///
+    /// # Errors
+    /// The lease is lost, or the store is away.
+    pub(crate) async fn hold_cluster(&self, until: Option<Timestamp>) -> Result<(), TaskError> {
+        let change = |document: &mut ClusterDocument| {
+            let by = Worker::holding(&document.lease());
+            match until {
+                Some(until) => document.maintenance_hold_until.set(by, until.seconds()),
+                None => document.maintenance_hold_until.clear(by),
+            }
+        };
+        self.cluster.patch(change).await.map(drop).map_err(task_error)
+    }
+
+    /// Stores the next step and another change, and adds the steps that ended since. A resize must come to its end: only
+    /// attempts without any progress count against it.
     async fn write(&self, next_step: &str, change: impl Fn(&mut Manifest) + Sync) -> Result<(), TaskError> {
         let steps = self.unwritten_steps();
         let written = self.manifest.patch(|document| {
             next_step.clone_into(&mut document.maintenance_manifest.position);
             change(&mut document.maintenance_manifest);
             document.maintenance_manifest.add_steps(&steps);
+            if document.maintenance_manifest.resize.is_some() {
+                document.dequeues = document.dequeues.min(1);
+            }
         });
         written.await.map_err(task_error)?;
         self.steps.lock().drain(..steps.len());

@@ -10,7 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rp_base::{ManualClock, SystemRandom, Timestamp};
 use rp_database::{Draft, Expect, SharedStore, Typed, in_memory};
-use rp_documents::maintenance::{Manifest, ManifestState, Task};
+use rp_documents::maintenance::{Manifest, ManifestState, Resize, Task};
 use rp_documents::{Collection, ManifestDocument};
 use rp_maintenance::{MaintenanceParts, MaintenanceService, TaskError, TaskJob, TaskRunner};
 use rp_metrics::{Registry, Statsd};
@@ -408,6 +408,59 @@ async fn a_stop_hands_over_and_another_process_goes_on() {
         .unwrap();
     }
     world.becomes("m", ManifestState::Completed).await;
+    second.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_resize_that_was_begun_holds_its_cluster_until_its_end() {
+    let world = World::new().await;
+    world.cluster("c", WAITS).await;
+    let resize = |manifest: &mut Manifest| {
+        manifest.maintenance_task_id = Task::ResizeControlPlane.id().into();
+        manifest.resize = Some(Resize::default());
+    };
+    world.order("m", "c", resize).await;
+    let first = world.start().await;
+    world.begun(1).await;
+    world.tasks.go.notify_one();
+    until("the first step is saved", GENEROUS, || async {
+        anyhow::ensure!(world.get("m").await.maintenance_manifest.position == "1");
+        Ok(())
+    })
+    .await
+    .unwrap();
+    // An operation and another task want the cluster, and the process stops.
+    world.set_state("c", "Succeeded", "Updating").await;
+    world.order("n", "c", |_| {}).await;
+    first.stop().await;
+    let cluster =
+        || async { world.store.get(Collection::OpenShiftClusters, "c").await.unwrap().unwrap().body };
+    let left = cluster().await;
+    assert!(left.contains("maintenanceHoldUntil") && !left.contains("leaseOwner"), "{left}");
+    assert_eq!(world.get("m").await.maintenance_manifest.state, ManifestState::Pending);
+    let second = world.start().await;
+    world.begun(2).await;
+    assert_eq!(world.get("n").await.maintenance_manifest.started, 0);
+    for _ in 0..2 {
+        let done = world.tasks.steps.load(Ordering::SeqCst);
+        world.tasks.go.notify_one();
+        until("one more step is done", GENEROUS, || async {
+            anyhow::ensure!(world.tasks.steps.load(Ordering::SeqCst) > done);
+            Ok(())
+        })
+        .await
+        .unwrap();
+    }
+    world.becomes("m", ManifestState::Completed).await;
+    let left = cluster().await;
+    assert!(!left.contains("maintenanceHoldUntil"), "{left}");
+    until("the other task waits for the operation now", GENEROUS, || async {
+        let other = world.get("n").await.maintenance_manifest;
+        anyhow::ensure!(other.status_text == "waits: the cluster is Updating", "{other:?}");
+        Ok(())
+    })
+    .await
+    .unwrap();
     second.stop().await;
 }
 

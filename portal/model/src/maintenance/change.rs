@@ -161,7 +161,7 @@ pub async fn waiting(
     let found = found.map_err(|error| Fault::store(&error))?;
     let found = found.filter(|found| found.value.cluster_resource_id == id.key());
     let found = found.ok_or_else(Fault::not_found)?.value;
-    check_waits(found.maintenance_manifest.state)?;
+    check_waits(&found.maintenance_manifest)?;
     Ok(found)
 }
 
@@ -194,8 +194,16 @@ pub async fn cancel(
     }
 }
 
-fn check_waits(state: ManifestState) -> Result<(), Fault> {
-    if state == ManifestState::Pending { Ok(()) } else { Err(no_longer_waits(state)) }
+fn check_waits(manifest: &Manifest) -> Result<(), Fault> {
+    if manifest.must_end() {
+        let what = "The resize of the control plane was begun and must come to its end";
+        return Err(Fault::new(StatusCode::CONFLICT, "does_not_wait", Side::You, what)
+            .why("Masters would stay stopped."));
+    }
+    match manifest.state {
+        ManifestState::Pending => Ok(()),
+        state => Err(no_longer_waits(state)),
+    }
 }
 
 fn no_longer_waits(state: ManifestState) -> Fault {
@@ -256,7 +264,8 @@ mod tests {
     #[test]
     fn only_what_waits_can_be_cancelled() {
         for state in ManifestState::ALL {
-            assert_eq!(check_waits(state).is_ok(), state == ManifestState::Pending, "{state:?}");
+            let manifest = Manifest { state, ..Manifest::default() };
+            assert_eq!(check_waits(&manifest).is_ok(), state == ManifestState::Pending, "{state:?}");
         }
     }
 }

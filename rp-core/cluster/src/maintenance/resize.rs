@@ -8,6 +8,7 @@
 mod masters;
 mod steps;
 
+use rp_base::text::clean;
 use rp_documents::maintenance::{Resize, Task};
 
 use super::{TaskFailure, failure};
@@ -17,21 +18,20 @@ use crate::errors::StepError;
 use crate::metrics::StepMetrics;
 use crate::step::Step;
 
+/// Characters of a cause.
+const MOST_CAUSE: usize = 800;
+
 /// Runs what is left of a resize, in the direction that was stored.
 pub(super) async fn run(context: &Context, metrics: &StepMetrics) -> Result<(), TaskFailure> {
-    let failed = |error: StepError| failure(Task::ResizeControlPlane, error);
     let order = context.resize().map_err(failed)?;
-    let position = context.progress().position().await.map_err(|error| failed(error.into()))?;
-    let back = plan(order, Direction::Back);
-    let is_back = |stored: &String| engine::positions(&back).contains(stored);
-    let cause = match position.as_ref().is_some_and(is_back) {
-        true => order.cause.clone(),
-        false => match there(context, order, metrics).await? {
+    let cause = match order.cause.as_str() {
+        "" => match there(context, order, metrics).await? {
             None => return Ok(()),
             Some(cause) => cause,
         },
+        stored => stored.to_owned(),
     };
-    match engine::run(context, &back, metrics).await {
+    match engine::run(context, &plan(order, Direction::Back), metrics).await {
         Ok(()) => Err(TaskFailure::Terminal(cause)),
         Err(stopped) => Err(with_cause(failed(stopped.error), &cause)),
     }
@@ -44,15 +44,20 @@ async fn there(
     metrics: &StepMetrics,
 ) -> Result<Option<String>, TaskFailure> {
     let plan = plan(order, Direction::There);
-    let failed = |error: StepError| failure(Task::ResizeControlPlane, error);
     let Err(stopped) = engine::run(context, &plan, metrics).await else { return Ok(None) };
     if stopped.error.is_interruption() || stopped.step.is_none() {
         return Err(failed(stopped.error));
     }
-    let cause = stopped.error.to_string();
-    let position = context.progress().position().await.map_err(|error| failed(error.into()))?;
-    let at = position.and_then(|stored| engine::positions(&plan).iter().position(|name| *name == stored));
-    match first_step_back(order, at.unwrap_or_default()) {
+    let cause = clean(&stopped.error.to_string(), MOST_CAUSE);
+    let at = match context.progress().position().await.map_err(|error| failed(error.into()))? {
+        None => 0,
+        // A position of another release: any master may have been touched.
+        Some(stored) => {
+            let known = engine::positions(&plan).iter().position(|name| *name == stored);
+            known.unwrap_or(plan.len())
+        }
+    };
+    match first_step_back(order, at) {
         // Nothing was changed yet.
         None => Err(TaskFailure::Terminal(cause)),
         Some(first) => {
@@ -61,6 +66,10 @@ async fn there(
             Ok(Some(cause))
         }
     }
+}
+
+fn failed(error: StepError) -> TaskFailure {
+    failure(Task::ResizeControlPlane, error)
 }
 
 /// The stored name of the step that begins the way back after the failure of that step of the way there; `None`: nothing was
@@ -74,13 +83,14 @@ fn first_step_back(order: &Resize, failed: usize) -> Option<String> {
     engine::positions(&back).into_iter().nth(untouched * steps::back::<0>().len())
 }
 
-/// A failure of the way back, with why it was taken.
+/// A failure of the way back, with why it was taken. It is tried again whatever the failure is: quota or capacity in Azure
+/// may come back, and a master that stays stopped is worse than another attempt.
 fn with_cause(failed: TaskFailure, cause: &str) -> TaskFailure {
-    let told = |text: String| format!("{cause}. Rollback errors: {text}");
     match failed {
-        TaskFailure::Transient(text) => TaskFailure::Transient(told(text)),
-        TaskFailure::Terminal(text) => TaskFailure::Terminal(told(text)),
-        other => other,
+        TaskFailure::Transient(text) | TaskFailure::Terminal(text) => {
+            TaskFailure::Transient(format!("{cause}. Rollback errors: {text}"))
+        }
+        interrupted => interrupted,
     }
 }
 

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::conditions::status;
 use crate::context::Context;
 use crate::errors::StepError;
-use crate::kube_api::{Kube, path_of, retry};
+use crate::kube_api::{Kube, Tries, path_of, retry};
 
 /// Attempts of a call while the API server restarts or a kind or namespace is not there yet: about a minute.
 const TRIES: u32 = 30;
@@ -41,7 +41,7 @@ pub(super) async fn objects(context: &Context, kube: &Kube, settings: &Settings)
 /// The API server does not take it.
 pub(super) async fn one(context: &Context, kube: &Kube, object: &Value) -> Result<(), StepError> {
     let path = path_of(object);
-    retry(context, TRIES, passes, || async {
+    retry(context, Tries::of(TRIES), passes, || async {
         remove_other_binding(kube, &path, object).await?;
         kube.apply(&path, object).await
     })

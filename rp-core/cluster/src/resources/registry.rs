@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::errors::StepError;
-use crate::kube_api::{Kube, retry, secret, secrets};
+use crate::kube_api::{Kube, Tries, retry, secret, secrets};
 use crate::operator;
 use crate::templates::versions;
 
@@ -101,7 +101,7 @@ pub(crate) async fn write_credentials(
     let kube = Kube::connect(context)?;
     let host = context.env.registry_host.as_str();
     let auth = STANDARD.encode(format!("{name}:{}", password.expose()));
-    retry(context, TRIES, passes, || async {
+    retry(context, Tries::of(TRIES), passes, || async {
         operator::update_pull_secret(context, &kube).await?;
         merge_pull_secret(&kube, host, &auth).await
     })

@@ -36,6 +36,9 @@ object! {
         "leaseExpires" => lease_expires: Outcome<i64>,
         "leaseOwner" => lease_owner: Outcome<String>,
         "leaseToken" => lease_token: Outcome<i64>,
+        /// Unix seconds of the store's clock: until then no operation and no other task of maintenance takes the cluster,
+        /// because a resize of its control plane was begun. 0: none was.
+        "maintenanceHoldUntil" => maintenance_hold_until: Outcome<i64>,
         "openShiftCluster" => cluster: Box<OpenShiftCluster>,
         /// Progress of the operation.
         "operation" => operation: Outcome<Position>,
@@ -106,6 +109,7 @@ impl ClusterDocument {
             lease_expires: Outcome::default(),
             lease_owner: Outcome::default(),
             lease_token: Outcome::default(),
+            maintenance_hold_until: Outcome::default(),
             partition_key: cluster.id.subscription().to_owned(),
             cluster,
             operation: Outcome::default(),

@@ -92,6 +92,8 @@ pub struct ManifestStep {
     /// The stored name, such as `action.cordon`.
     pub name: String,
     pub milliseconds: i64,
+    #[serde(flatten)]
+    pub unknown: Unknown,
 }
 
 /// When a manifest may start, Unix seconds; 0: not named.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Unknown;
+
 /// What is to be done, and what was there before. It is written once, but for `cause`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -15,6 +17,8 @@ pub struct Resize {
     /// Why the masters get their sizes back; empty: they do not.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cause: String,
+    #[serde(flatten)]
+    pub unknown: Unknown,
 }
 
 impl Resize {
@@ -45,4 +49,6 @@ pub struct MasterResize {
     pub node: String,
     /// The size that it had, as Azure writes it.
     pub vm_size: String,
+    #[serde(flatten)]
+    pub unknown: Unknown,
 }

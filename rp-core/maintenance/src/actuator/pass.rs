@@ -42,6 +42,18 @@ pub(super) async fn maintain(shared: &Arc<Shared>, cluster: &str) -> Result<(), 
         return Ok(());
     };
     let subscription = shared.subscriptions.get(&document.value.partition_key).await?;
+    let due = match is_held(&document.value, now) {
+        false => due,
+        true => {
+            let (own, others) =
+                due.into_iter().partition(|found| found.value.maintenance_manifest.must_end());
+            explain(shared, others, "waits: the control plane of the cluster is being resized").await?;
+            own
+        }
+    };
+    if due.is_empty() {
+        return Ok(());
+    }
     let obstacle = obstacle(&document.value, now).or_else(|| {
         let missing = "waits: the subscription of the cluster is not known".to_owned();
         subscription.is_none().then_some(Obstacle::Reason(missing))
@@ -69,6 +81,11 @@ async fn due(
     let mut due = Vec::with_capacity(ids.len());
     for id in ids {
         let Some(found) = shared.manifests.get(&id).await? else { continue };
+        let manifest = &found.value.maintenance_manifest;
+        if manifest.started != 0 && Task::with_id(&manifest.maintenance_task_id).is_none() {
+            // A newer version began it and goes on with it.
+            continue;
+        }
         if found.value.is_late(now) && found.value.lease_expires < now.seconds() {
             time_out(shared, found, now).await?;
         } else if found.value.is_due(now) {
@@ -140,7 +157,8 @@ async fn explain(
 fn obstacle(document: &ClusterDocument, now: Timestamp) -> Option<Obstacle> {
     let properties = &document.cluster.properties;
     let state = properties.provisioning_state.get().copied();
-    if let Some(state) = state.filter(|state| state.is_queued()) {
+    // What holds the cluster goes on; the operation waits for it.
+    if let Some(state) = state.filter(|state| state.is_queued() && !is_held(document, now)) {
         return Some(Obstacle::Reason(format!("waits: the cluster is {}", state.name())));
     }
     let failed = properties.failed_provisioning_state.get();
@@ -154,6 +172,11 @@ fn obstacle(document: &ClusterDocument, now: Timestamp) -> Option<Obstacle> {
     (document.lease().expires >= now.seconds()).then_some(Obstacle::Held)
 }
 
+/// Whether a task that must come to its end was begun on the cluster.
+fn is_held(document: &ClusterDocument, now: Timestamp) -> bool {
+    *document.maintenance_hold_until >= now.seconds()
+}
+
 async fn run_all(
     shared: &Arc<Shared>,
     held: &Arc<LeasedDocument<ClusterDocument>>,
@@ -161,7 +184,9 @@ async fn run_all(
     due: Vec<Versioned<ManifestDocument>>,
 ) -> Result<(), StoreError> {
     for manifest in due {
-        if shared.stopping.is_cancelled() || held.lost().is_cancelled() || is_wanted(&held.cached().await) {
+        let must_end = manifest.value.maintenance_manifest.must_end();
+        let gives_way = is_wanted(&held.cached().await) && !must_end;
+        if shared.stopping.is_cancelled() || held.lost().is_cancelled() || gives_way {
             break;
         }
         // The first ones may have taken long.
@@ -242,14 +267,17 @@ async fn run_manifest(
                 task.name()
             );
             let began = Instant::now();
-            let ended = run_task(shared, task, subscription, &run).await;
+            let ended = match task.gives_way() {
+                true => run_task(shared, task, subscription, &run).await,
+                false => run_holding(shared, task, subscription, &run).await,
+            };
             let took = began.elapsed();
             shared
                 .metrics
                 .duration
                 .with(&crate::metrics::TaskLabels { task: task.name() })
                 .observe_duration(took);
-            Outcome::of(ended, &run.result(), dequeues, retries(shared))
+            Outcome::of(ended, &run.result(), run.dequeues().await, retries(shared))
         }
     };
     finish(shared, task, &run, outcome, now).await;
@@ -270,6 +298,13 @@ async fn finish(shared: &Shared, task: Option<Task>, run: &Run, outcome: Option<
         );
         return;
     };
+    // Before the end is written: a process that dies between the two runs the last step again.
+    if outcome.state.is_terminal()
+        && task.is_some_and(|task| !task.gives_way())
+        && let Err(error) = run.hold_cluster(None).await
+    {
+        tracing::warn!(error = %chain(&error), "the hold of a cluster was not given up: it runs out");
+    }
     let now = shared.store.now().await.unwrap_or_else(|_| began.max(shared.clock.now()));
     let steps = run.unwritten_steps();
     match run.manifest().end(|found| outcome.write(found, &steps, now)).await {
@@ -307,6 +342,18 @@ fn log_end(task: Option<Task>, document: &ManifestDocument) {
             );
         }
     }
+}
+
+/// Runs a task that must come to its end: nothing else takes the cluster before, also while no process works on it.
+async fn run_holding(
+    shared: &Arc<Shared>,
+    task: Task,
+    subscription: &SubscriptionDocument,
+    run: &Arc<Run>,
+) -> Result<(), TaskError> {
+    let now = shared.store.now().await.map_err(|error| TaskError::Transient(chain(&error).to_string()))?;
+    run.hold_cluster(Some(now + task.least_limit())).await?;
+    run_task(shared, task, subscription, run).await
 }
 
 /// Runs the task within its time, while both leases are renewed.

@@ -41,6 +41,7 @@ impl Cluster {
             lease_expires: Outcome::default(),
             lease_owner: Outcome::default(),
             lease_token: Outcome::default(),
+            maintenance_hold_until: Outcome::default(),
             cluster: Box::new(self.cluster(id, &managed)),
             operation: Outcome::default(),
             partition_key: self.subscription.clone(),

@@ -2,7 +2,9 @@
 
 use rp_azure::{Machines as _, Resources as _};
 use rp_documents::maintenance::MasterResize;
-use rp_openshift::{ClusterOperator, MACHINE_SIZE, MainRole, NODE_SIZES, Node, Whole};
+use rp_openshift::{
+    ClusterOperator, ControlPlaneMachineSet, MACHINE_SIZE, MainRole, NODE_SIZES, Node, Whole,
+};
 use serde_json::{Value, json};
 
 use crate::context::Context;
@@ -13,6 +15,11 @@ use crate::step::ConditionStatus;
 use crate::templates::versions::COMPUTE;
 
 const ETCD: &str = "/apis/config.openshift.io/v1/clusteroperators/etcd";
+const API_SERVER: &str = "/apis/config.openshift.io/v1/clusteroperators/kube-apiserver";
+const MACHINE_SET: &str =
+    "/apis/machine.openshift.io/v1/namespaces/openshift-machine-api/controlplanemachinesets/cluster";
+/// Machines of a control plane.
+const MASTERS: usize = 3;
 const MACHINES: &str = "/apis/machine.openshift.io/v1beta1/namespaces/openshift-machine-api/machines";
 
 /// Which of the two sizes of an order.
@@ -37,11 +44,18 @@ pub(super) fn master(context: &Context, n: usize) -> Result<&MasterResize, StepE
     found.ok_or_else(|| StepError::other("the order has fewer masters than its plan"))
 }
 
-/// Whether a master may be taken away: all others serve, etcd is healthy, and the sizes are those that the order knows.
-pub(super) async fn check<const N: usize>(context: &Context) -> Result<(), StepError> {
+/// Whether a master may be taken away: all serve, etcd is healthy, and the machine has the size that the order knows.
+pub(super) async fn check(context: &Context, n: usize) -> Result<(), StepError> {
     let kube = Kube::connect(context)?;
-    let label = format!("node-role.kubernetes.io/{}=", MainRole::Master.as_str());
-    for node in kube.list::<Node<Whole>>("/api/v1/nodes", &label).await? {
+    let nodes = nodes(&kube).await?;
+    let own = master(context, n)?.node.as_str();
+    if nodes.len() != MASTERS || !nodes.iter().any(|node| node.metadata.name.as_str() == own) {
+        return Err(StepError::other(format!(
+            "Expected {MASTERS} control plane nodes, {own} among them, but found {}.",
+            nodes.len()
+        )));
+    }
+    for node in &nodes {
         let name = node.metadata.name.as_str();
         if !node.ready().is_true() {
             return Err(StepError::other(format!(
@@ -60,13 +74,54 @@ pub(super) async fn check<const N: usize>(context: &Context) -> Result<(), StepE
             "etcd is not healthy: {state}. Resize is not safe while etcd quorum is at risk."
         )));
     }
-    check_size(context, N).await
+    if n == 0 {
+        check_unchanged(&kube).await?;
+    }
+    check_size(context, n).await
+}
+
+/// What may have changed while the order waited.
+async fn check_unchanged(kube: &Kube) -> Result<(), StepError> {
+    let api_server: ClusterOperator<Whole> = kube.get_required(API_SERVER).await?;
+    if let Some(state) = api_server.unsettled("kube-apiserver") {
+        return Err(StepError::other(format!(
+            "kube-apiserver is not healthy: {state}. Resize is not safe while the API server is degraded."
+        )));
+    }
+    match kube.get::<ControlPlaneMachineSet<Whole>>(MACHINE_SET).await? {
+        Some(set) if set.spec.state.as_str() == "Active" => Err(StepError::other(
+            "ControlPlaneMachineSet is currently Active. Deactivate CPMS before running this operation.",
+        )),
+        _ => Ok(()),
+    }
+}
+
+async fn nodes(kube: &Kube) -> Result<Vec<Node<Whole>>, StepError> {
+    let label = format!("node-role.kubernetes.io/{}=", MainRole::Master.as_str());
+    kube.list("/api/v1/nodes", &label).await
+}
+
+/// Whether this master may be stopped on the way back: all others serve. While it serves itself, etcd must be healthy too.
+pub(super) async fn may_stop_back(context: &Context, n: usize) -> Result<ConditionStatus, StepError> {
+    if size(&machine(context, n).await?).eq_ignore_ascii_case(Size::Before.of(context, n)?) {
+        return Ok(ConditionStatus::Yes);
+    }
+    let own = master(context, n)?.node.as_str();
+    let mut serves = false;
+    for node in nodes(&Kube::connect(context)?).await? {
+        match (node.metadata.name.as_str(), node.ready().is_true()) {
+            (name, ready) if name == own => serves = ready,
+            (_, true) => {}
+            (name, false) => return Ok(ConditionStatus::not_yet(format!("node {name} is not Ready"))),
+        }
+    }
+    if serves { is_etcd_healthy(context).await } else { Ok(ConditionStatus::Yes) }
 }
 
 /// Somebody else may have given the machine another size since the order.
 async fn check_size(context: &Context, n: usize) -> Result<(), StepError> {
     let (found, before) = (size(&machine(context, n).await?).to_owned(), Size::Before.of(context, n)?);
-    if [before, Size::Wanted.of(context, n)?].iter().any(|known| known.eq_ignore_ascii_case(&found)) {
+    if found.eq_ignore_ascii_case(before) {
         return Ok(());
     }
     let name = &master(context, n)?.machine;

@@ -7,7 +7,7 @@ use rp_actions::{DrainOptions, DrainPod, DrainReport, Mode};
 use super::masters::{self, Size};
 use crate::context::Context;
 use crate::errors::StepError;
-use crate::kube_api::{Kube, retry};
+use crate::kube_api::{Kube, Tries, retry};
 use crate::step::{ConditionStatus, Step};
 use crate::{action, condition};
 
@@ -25,7 +25,7 @@ const DRAIN: Duration = Duration::from_mins(11);
 /// There.
 pub(super) fn there<const N: usize>() -> [Step; 11] {
     [
-        action!("checkMasters", masters::check::<N>).within(SHORT),
+        action!("checkMasters", check::<N>).within(SHORT),
         action!("cordon", cordon::<N>).within(SHORT),
         action!("drain", drain::<N>).within(DRAIN),
         action!("stop", stop::<N>).within(MACHINE),
@@ -40,8 +40,9 @@ pub(super) fn there<const N: usize>() -> [Step; 11] {
 }
 
 /// Back. A master that was not touched passes through.
-pub(super) fn back<const N: usize>() -> [Step; 8] {
+pub(super) fn back<const N: usize>() -> [Step; 9] {
     [
+        condition!("rollbackCheckMasters", 12, may_stop_back::<N>),
         action!("rollbackStop", stop_back::<N>).within(MACHINE),
         action!("rollbackResize", resize_back::<N>).within(MACHINE),
         action!("rollbackStart", start::<N>).within(MACHINE),
@@ -53,12 +54,28 @@ pub(super) fn back<const N: usize>() -> [Step; 8] {
     ]
 }
 
-/// Makes a call again while it fails.
+/// Makes a call to the cluster again while it fails.
 async fn again<F: Future<Output = Result<(), StepError>>>(
     context: &Context,
     attempt: impl Fn() -> F,
 ) -> Result<(), StepError> {
-    retry(context, TRIES, |error| !error.is_interruption(), attempt).await
+    retry(context, Tries { most: TRIES, pause: Duration::from_secs(1) }, is_failure, attempt).await
+}
+
+/// Makes a call to Azure again while it fails.
+async fn azure_again<F: Future<Output = Result<(), StepError>>>(
+    context: &Context,
+    attempt: impl Fn() -> F,
+) -> Result<(), StepError> {
+    retry(context, Tries { most: TRIES, pause: Duration::from_secs(5) }, is_failure, attempt).await
+}
+
+fn is_failure(error: &StepError) -> bool {
+    !error.is_interruption()
+}
+
+async fn check<const N: usize>(context: &Context) -> Result<(), StepError> {
+    again(context, || masters::check(context, N)).await
 }
 
 async fn cordon<const N: usize>(context: &Context) -> Result<(), StepError> {
@@ -79,36 +96,53 @@ async fn set_unschedulable(context: &Context, n: usize, wanted: bool) -> Result<
     .await
 }
 
-/// Moves the pods away by evictions, which honour the budgets of disruption. What a budget holds back for all but the last
-/// attempt is deleted in the last (`contract/frontend.md` "Do better" 29).
+/// Moves the pods away by evictions, which honour the budgets of disruption. What budgets hold back for two attempts is
+/// deleted in the third (`contract/frontend.md` "Do better" 29); an API server that does not answer is no such reason.
 async fn drain<const N: usize>(context: &Context) -> Result<(), StepError> {
-    let node = &masters::master(context, N)?.node;
-    let mut last = StepError::other("no attempt was made");
-    for attempt in 1..=TRIES {
-        let force = attempt == TRIES;
-        let options = DrainOptions { force, mode: Mode::Change, wait: EVICTIONS.min(longest(context)) };
-        let mut report = DrainReport::default();
-        let drained = async {
-            let kube = Kube::connect(context)?;
-            rp_actions::drain(&kube, node, options, &mut report).await.map_err(StepError::from)
-        };
-        let drained = context.unless_stopping(drained).await?;
-        if force && !report.moved.is_empty() {
-            let names = names(report.moved.iter().cloned());
-            context.record_line("warning", &format!("{node}: not evicted in time, deleted: {names}"));
-        }
-        match drained {
-            Ok(()) if report.done => return Ok(()),
-            Ok(()) => {
-                let left = names(report.left.iter().map(DrainPod::place));
-                last = StepError::other(format!("node {node} has pods left: {left}"));
+    let (mut held_back, mut errors) = (0, 0);
+    loop {
+        let force = held_back + 1 == TRIES;
+        let failed = match drain_once(context, N, force).await {
+            Ok(None) => return Ok(()),
+            Ok(Some(left)) if force => return Err(left),
+            Ok(Some(left)) => {
+                held_back += 1;
+                left
             }
-            Err(error) => last = error,
-        }
-        context.waiting(&last.to_string());
+            Err(error) if error.is_interruption() || errors + 1 == TRIES => return Err(error),
+            Err(error) => {
+                errors += 1;
+                error
+            }
+        };
+        context.waiting(&failed.to_string());
         context.sleep(Duration::from_secs(2).min(context.env.periods.poll)).await?;
     }
-    Err(last)
+}
+
+/// One attempt. Gives the pods that are left as an error when its time is over.
+async fn drain_once(context: &Context, n: usize, force: bool) -> Result<Option<StepError>, StepError> {
+    let node = &masters::master(context, n)?.node;
+    let options = DrainOptions { force, mode: Mode::Change, wait: EVICTIONS.min(longest(context)) };
+    let mut report = DrainReport::default();
+    let drained = async {
+        let kube = Kube::connect(context)?;
+        rp_actions::drain(&kube, node, options, &mut report).await.map_err(StepError::from)
+    };
+    let drained = context.unless_stopping(drained).await;
+    if force && !report.moved.is_empty() {
+        let names = names(report.moved.iter().cloned());
+        tracing::warn!(
+            resource_id = context.document().cluster_id(),
+            node,
+            pods = names,
+            "pods were deleted that could not be evicted"
+        );
+        context.record_line("warning", &format!("{node}: not evicted in time, deleted: {names}"));
+    }
+    drained??;
+    let left = || names(report.left.iter().map(DrainPod::place));
+    Ok((!report.done).then(|| StepError::other(format!("node {node} has pods left: {}", left()))))
 }
 
 /// The limit that a region sets for its steps.
@@ -122,24 +156,28 @@ fn names(all: impl Iterator<Item = String>) -> String {
 
 async fn stop<const N: usize>(context: &Context) -> Result<(), StepError> {
     let order = context.resize()?;
-    again(context, || masters::stop(context, N, &order.vm_size, order.deallocate)).await
+    azure_again(context, || masters::stop(context, N, &order.vm_size, order.deallocate)).await
 }
 
 async fn stop_back<const N: usize>(context: &Context) -> Result<(), StepError> {
     let before = &masters::master(context, N)?.vm_size;
-    again(context, || masters::stop(context, N, before, true)).await
+    azure_again(context, || masters::stop(context, N, before, true)).await
 }
 
 async fn resize<const N: usize>(context: &Context) -> Result<(), StepError> {
-    again(context, || masters::resize(context, N, Size::Wanted)).await
+    azure_again(context, || masters::resize(context, N, Size::Wanted)).await
 }
 
 async fn resize_back<const N: usize>(context: &Context) -> Result<(), StepError> {
-    again(context, || masters::resize(context, N, Size::Before)).await
+    azure_again(context, || masters::resize(context, N, Size::Before)).await
 }
 
 async fn start<const N: usize>(context: &Context) -> Result<(), StepError> {
-    again(context, || masters::start(context, N)).await
+    azure_again(context, || masters::start(context, N)).await
+}
+
+async fn may_stop_back<const N: usize>(context: &Context) -> Result<ConditionStatus, StepError> {
+    Ok(unread_is_not_yet(masters::may_stop_back(context, N).await))
 }
 
 async fn wait_ready<const N: usize>(context: &Context) -> Result<ConditionStatus, StepError> {

@@ -48,10 +48,11 @@ impl ResizeRig {
         kubeconfigs::write(&context, &assets::state("word")).await.unwrap();
         let mut masters = Vec::new();
         let rig =
-            |masters| Resize { vm_size: WANTED.to_owned(), deallocate: true, masters, cause: String::new() };
+            |masters| Resize { vm_size: WANTED.to_owned(), deallocate: true, masters, ..Resize::default() };
         for n in (0..3).rev() {
             let name = format!("master-{n}");
-            masters.push(MasterResize { machine: name.clone(), node: name, vm_size: BEFORE.to_owned() });
+            let (node, vm_size) = (name.clone(), BEFORE.to_owned());
+            masters.push(MasterResize { machine: name, node, vm_size, ..MasterResize::default() });
         }
         let rig = Self { cloud, world, order: rig(masters) };
         assert!(rig.cloud.control.put(context.document().group_id(), json!({"location": "eastus"})));
@@ -250,8 +251,8 @@ async fn a_worker_that_dies_after_any_step_is_followed_by_one_that_repeats_no_ca
 
 #[tokio::test]
 async fn a_worker_that_dies_on_the_way_back_is_followed_by_one_that_goes_on_back() {
-    // The way back begins with the second master: the eight steps of the third are left out.
-    for step in 8..23 {
+    // The way back begins with the second master: the nine steps of the third are left out.
+    for step in 9..26 {
         let rig = ResizeRig::start().await;
         rig.refuse_size(1, None);
         die_after(&rig, step, true);
@@ -277,7 +278,7 @@ async fn a_way_back_that_fails_says_why_both_ways_and_is_tried_again() {
     // Once the second master is back: the first deallocation of the third is that of the way there.
     let control = rig.cloud.control.clone();
     rig.world.progress.on_start(move |name, at| {
-        if name == "action.rollbackStop" && at == 8 {
+        if name == "action.rollbackStop" && at == 10 {
             control.fail(rollback.clone());
         }
     });
@@ -286,6 +287,50 @@ async fn a_way_back_that_fails_says_why_both_ways_and_is_tried_again() {
     assert!(told.contains("AllocationFailed") && told.contains(". Rollback errors: "), "{told}");
     rig.world.progress.forget_on_start();
     assert!(terminal(rig.run().await).contains("AllocationFailed"));
+    rig.assert_masters_have(BEFORE);
+}
+
+#[tokio::test]
+async fn no_master_is_stopped_on_the_way_back_while_another_is_away() {
+    let rig = ResizeRig::start().await;
+    // The first of the order has its size by then.
+    let api = rig.world.api.clone();
+    let ready = |status: &str| {
+        let mut node = api.get(&node_path(0)).unwrap();
+        node["status"]["conditions"][0]["status"] = json!(status);
+        api.put(&node_path(0), node);
+    };
+    let away = api.clone();
+    rig.world.progress.on_start(move |name, at| {
+        if name == "action.checkMasters" && at == 11 {
+            let mut node = away.get(&node_path(0)).unwrap();
+            node["status"]["conditions"][0]["status"] = json!("False");
+            away.put(&node_path(0), node);
+        }
+    });
+    let comes_back = async {
+        let waits = "waiting condition.rollbackCheckMasters: node master-0 is not Ready";
+        while !rig.world.progress.events().iter().any(|event| event == waits) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let writes = rig.azure_writes();
+        ready("True");
+        writes
+    };
+    let (ended, writes) = tokio::join!(rig.run(), comes_back);
+    assert!(terminal(ended).starts_with("Control plane node master-0 is not Ready. "));
+    assert_eq!(writes, ["deallocate master-2", "PATCH master-2", "start master-2"], "none of the way back");
+    rig.assert_masters_have(BEFORE);
+}
+
+#[tokio::test]
+async fn a_position_of_another_release_leads_back() {
+    let rig = ResizeRig::start().await;
+    die_after(&rig, 3, false);
+    assert_eq!(rig.run().await, Err(TaskFailure::Lost));
+    rig.world.progress.set_position("action.ofAnotherRelease");
+    let told = terminal(rig.run().await);
+    assert!(told.contains("Uncordon and verify the node"), "{told}");
     rig.assert_masters_have(BEFORE);
 }
 
@@ -313,7 +358,7 @@ fn order() -> Resize {
 #[test]
 fn every_position_names_its_step_and_its_node() {
     let order = order();
-    for (direction, nodes, of_master) in [(Direction::There, "cba", 11), (Direction::Back, "abc", 8)] {
+    for (direction, nodes, of_master) in [(Direction::There, "cba", 11), (Direction::Back, "abc", 9)] {
         let plan = plan(&order, direction);
         assert_eq!(plan.len(), 3 * of_master);
         for (at, stored) in engine::positions(&plan).iter().enumerate() {
@@ -336,8 +381,9 @@ fn the_way_back_begins_with_the_master_that_failed() {
     let order = order();
     let first = |failed: usize| first_step_back(&order, failed);
     assert_eq!(first(0), None, "the first look at the first master");
-    assert_eq!(first(1).as_deref(), Some("action.rollbackStop#3"));
-    assert_eq!(first(11).as_deref(), Some("action.rollbackStop#3"), "only the first was changed");
-    assert_eq!(first(12).as_deref(), Some("action.rollbackStop#2"));
-    assert_eq!(first(32).as_deref(), Some("action.rollbackStop"));
+    assert_eq!(first(1).as_deref(), Some("condition.rollbackCheckMasters#3"));
+    assert_eq!(first(11).as_deref(), Some("condition.rollbackCheckMasters#3"), "only the first was changed");
+    assert_eq!(first(12).as_deref(), Some("condition.rollbackCheckMasters#2"));
+    assert_eq!(first(32).as_deref(), Some("condition.rollbackCheckMasters"));
+    assert_eq!(first(33).as_deref(), Some("condition.rollbackCheckMasters"), "a position of another release");
 }

@@ -11,11 +11,11 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::view::{self, ListView};
-use super::{page_size, read_body, refused};
+use super::{TRIES, page_size, read_body, refused};
 use crate::call::Call;
 use crate::dependencies::FrontendParts;
 use crate::document;
-use crate::fault::Fault;
+use crate::fault::{Fault, unavailable};
 use crate::paging::PagedList;
 use crate::path::ClusterPath;
 use crate::response::{HttpResponse, json_response};
@@ -113,16 +113,30 @@ pub(super) async fn delete(
     id: &str,
 ) -> Result<HttpResponse, Fault> {
     check_cluster(parts, path, true).await?;
-    let found = find(parts, path, id).await?;
-    if found.value.maintenance_manifest.must_end() {
-        let message = "The control plane is being resized. It must come to its end: a deletion would leave masters stopped.";
-        return Err(CloudError::new(409, "RequestNotAllowed", "", message).into());
+    for _ in 0..TRIES {
+        let found = find(parts, path, id).await?;
+        refuse_under_way(&found.value)?;
+        // Whatever stands there goes: the contract's deletion has no condition. An order of a resize may begin meanwhile.
+        let expect = match found.value.maintenance_manifest.resize {
+            Some(_) => Expect::Version(found.version),
+            None => Expect::Any,
+        };
+        match manifests(parts).delete(&found.value.id, expect).await {
+            Ok(()) | Err(StoreError::Gone { .. }) => return Ok(json_response(StatusCode::OK, &json!({}))),
+            Err(StoreError::Stale { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
-    // Whatever stands there goes: the contract's deletion has no condition.
-    match manifests(parts).delete(&found.value.id, Expect::Any).await {
-        Ok(()) | Err(StoreError::Gone { .. }) => Ok(json_response(StatusCode::OK, &json!({}))),
-        Err(error) => Err(error.into()),
+    Err(unavailable().into())
+}
+
+/// 409: a resize of the control plane was begun.
+fn refuse_under_way(document: &ManifestDocument) -> Result<(), CloudError> {
+    if document.maintenance_manifest.must_end() {
+        let message = "The control plane is being resized. The resize must come to its end: masters would stay stopped.";
+        return Err(CloudError::new(409, "RequestNotAllowed", "", message));
     }
+    Ok(())
 }
 
 pub(super) async fn cancel(
@@ -132,6 +146,7 @@ pub(super) async fn cancel(
 ) -> Result<HttpResponse, Fault> {
     check_cluster(parts, path, false).await?;
     let found = find(parts, path, id).await?.value;
+    refuse_under_way(&found)?;
     let now = parts.store.now().await?;
     let mut state = found.maintenance_manifest.state;
     let change = |found: Versioned<ManifestDocument>| {

@@ -30,7 +30,7 @@ const ENDS_WITHIN: Duration = Duration::from_mins(2 * 3 * 45);
 const PERIOD: Duration = Duration::from_secs(1);
 /// Looks that fail one after the other before the answer gives up; the resize goes on.
 const MOST_FAILURES: u32 = 60;
-/// Manifests of one cluster that are read to find another order.
+/// Manifests of one cluster that are read at once.
 const AT_ONCE: u32 = 200;
 
 /// Gives the control plane the size `vmSize`, master by master.
@@ -40,7 +40,7 @@ pub(in super::super) async fn resize(of: ActionContext<'_>) -> Result<HttpRespon
     let manifests = Typed::<ManifestDocument>::new(of.parts.store.clone());
     refuse_second(&manifests, &of.path.key(), None).await?;
     let (plane, vm_size) = within(WITHIN, Box::pin(all_checks(&of, &managed))).await?;
-    let order = Resize { masters: masters(&plane, &vm_size)?, vm_size, deallocate, cause: String::new() };
+    let order = Resize { masters: masters(&plane, &vm_size)?, vm_size, deallocate, ..Resize::default() };
     if order.masters.is_empty() {
         return Ok(empty(StatusCode::OK));
     }
@@ -72,11 +72,14 @@ fn masters(plane: &ControlPlane, wanted: &str) -> Result<Vec<MasterResize>, Clou
         // They become parts of paths, and the cluster is not trusted to name them well.
         for name in [machine, node] {
             if !rp_actions::rules::is_name(name) {
-                return Err(at("controlPlaneMachines", failed(format!("'{name}' is no name of a machine."))));
+                return Err(at(
+                    "controlPlaneMachines",
+                    failed(format!("'{name}' is not a valid machine name.")),
+                ));
             }
         }
         let (machine, node) = (machine.to_owned(), node.to_owned());
-        masters.push(MasterResize { machine, node, vm_size: vm.size.clone() });
+        masters.push(MasterResize { machine, node, vm_size: vm.size.clone(), ..MasterResize::default() });
     }
     masters.sort_by(|a, b| b.node.cmp(&a.node));
     Ok(masters)
@@ -96,36 +99,36 @@ async fn make(
     let manifest = Manifest { resize: Some(order), ..manifest };
     let document = ManifestDocument::new(of.parts.random.uuid().to_string(), key.clone(), manifest);
     let made = manifests.create(document).await?;
-    // Of two that were made at the same time, the one with the greater id is taken back by its maker.
+    // Another one may have been made at the same time. Then each is taken back, unless it was begun.
     match refuse_second(manifests, &key, Some(&made.value.id)).await {
-        Ok(()) => Ok(made),
-        Err(error) => {
-            cancel(of.parts, manifests, &made.value.id).await?;
-            Err(error)
-        }
+        Err(error) if cancel(of.parts, manifests, &made.value.id).await? => Err(error),
+        _ => Ok(made),
     }
 }
 
-/// 409: an order with a smaller id than `own` is not over.
+/// 409: an order other than `own` is not over.
 async fn refuse_second(
     manifests: &Typed<ManifestDocument>,
     cluster: &str,
     own: Option<&str>,
 ) -> Result<(), Fault> {
     let open = ManifestDocument::open_keys(cluster);
-    let page = manifests.scan(Span::Keys(&open), None, AT_ONCE).await?;
     let task = Task::ResizeControlPlane.id();
-    let mut others = page.items.iter().map(|found| &found.value);
-    let other = others.find(|found| {
-        found.maintenance_manifest.maintenance_task_id == task
-            && own.is_none_or(|own| found.id.as_str() < own)
-    });
-    match other {
-        None => Ok(()),
-        Some(other) => {
+    let mut after: Option<String> = None;
+    loop {
+        let page = manifests.scan(Span::Keys(&open), after.as_deref(), AT_ONCE).await?;
+        let mut all = page.items.iter().map(|found| &found.value);
+        let other = all.find(|found| {
+            found.maintenance_manifest.maintenance_task_id == task && own != Some(found.id.as_str())
+        });
+        if let Some(other) = other {
             let message =
                 format!("The control plane is being resized already: maintenance manifest {}.", other.id);
-            Err(CloudError::new(409, "RequestNotAllowed", "", message).into())
+            return Err(CloudError::new(409, "RequestNotAllowed", "", message).into());
+        }
+        after = page.next;
+        if after.is_none() {
+            return Ok(());
         }
     }
 }
@@ -196,13 +199,17 @@ fn answer(of: &ActionContext<'_>, ended: &ManifestDocument) -> Result<HttpRespon
 
 /// Cause, steps and errors of the way back (`contract/frontend.md` §11.8).
 fn told(manifest: &Manifest) -> String {
-    let text = &manifest.status_text;
-    let text = text.strip_prefix("TerminalError: ").unwrap_or(text);
-    let (cause, rollback) = match text.split_once(". Rollback errors: ") {
-        Some((cause, rollback)) => (cause, Some(rollback)),
-        None => (text, None),
+    let stored = manifest.resize.as_ref().map(|order| order.cause.as_str()).unwrap_or_default();
+    let text = manifest.status_text.as_str();
+    let (cause, rollback) = match (stored, text) {
+        ("", "") => (format!("The maintenance manifest is {}", manifest.state.name()), None),
+        ("", text) => (text.strip_prefix("TerminalError: ").unwrap_or(text).to_owned(), None),
+        (cause, text) => {
+            let rollback = text.split_once(&format!("{cause}. Rollback errors: "));
+            (cause.to_owned(), rollback.map(|(_, rollback)| rollback))
+        }
     };
-    let mut told = cause.to_owned();
+    let mut told = cause;
     for (n, step) in manifest.steps.iter().enumerate() {
         let (name, node) = manifest.resize.as_ref().map(|order| order.step(&step.name)).unwrap_or_default();
         let before = if n == 0 { ". Steps: " } else { ", " };
@@ -240,16 +247,26 @@ mod tests {
     #[test]
     fn a_failure_tells_cause_steps_and_what_the_way_back_met() {
         let master = |node: &str| MasterResize { node: node.to_owned(), ..MasterResize::default() };
-        let step = |name: &str, milliseconds| ManifestStep { name: name.to_owned(), milliseconds };
+        let step = |name: &str, milliseconds| ManifestStep {
+            name: name.to_owned(),
+            milliseconds,
+            ..ManifestStep::default()
+        };
         let manifest = Manifest {
-            status_text: "TerminalError: no room. Rollback errors: no answer".to_owned(),
+            state: ManifestState::RetriesExceeded,
+            status_text: "did not succeed after 5 times, failing -- TransientError: no room. Rollback errors: no answer"
+                .to_owned(),
             steps: vec![
                 step("action.cordon", 250),
                 step("action.stop#2", 61_000),
                 step("action.rollbackStop", 2000),
                 step("action.rollbackStart#2", 3000),
             ],
-            resize: Some(Resize { masters: vec![master("c"), master("a")], ..Resize::default() }),
+            resize: Some(Resize {
+                masters: vec![master("c"), master("a")],
+                cause: "no room".to_owned(),
+                ..Resize::default()
+            }),
             ..Manifest::default()
         };
         assert_eq!(
@@ -257,5 +274,13 @@ mod tests {
             "no room. Steps: c:cordon (250ms), a:stop (61s), a:rollbackStop (2s), c:rollbackStart (3s). \
              Rollback errors: no answer"
         );
+    }
+
+    #[test]
+    fn an_order_that_was_cancelled_says_so() {
+        let manifest = Manifest { state: ManifestState::Cancelled, ..Manifest::default() };
+        assert_eq!(told(&manifest), "The maintenance manifest is Cancelled");
+        let failed = Manifest { status_text: "TerminalError: etcd is not healthy".to_owned(), ..manifest };
+        assert_eq!(told(&failed), "etcd is not healthy");
     }
 }
