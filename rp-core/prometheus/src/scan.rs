@@ -28,6 +28,8 @@ pub(crate) enum ScanError {
     NotJson,
     #[error("the answer has a sample that cannot be read")]
     Sample,
+    #[error("the answer has more than one list of results")]
+    Lists,
     #[error("the answer ends in the middle")]
     Incomplete,
     #[error("the answer is larger than the limit")]
@@ -72,6 +74,8 @@ pub(crate) struct Scanner {
     /// Depth at which the answer's elements stand.
     list: Option<usize>,
     began: bool,
+    /// The list has begun; there is one.
+    listed: bool,
     /// The list has something in it.
     filled: bool,
     /// The last byte of the piece before.
@@ -94,6 +98,7 @@ impl Scanner {
             key: None,
             list: None,
             began: false,
+            listed: false,
             filled: false,
             last: b' ',
             sample: Vec::new(),
@@ -234,6 +239,10 @@ impl Scanner {
         if !object && self.list.is_none() {
             let keys: Vec<Key> = self.stack.iter().take(3).map(|frame| frame.key).collect();
             if matches!(keys.as_slice(), [Key::Data] | [Key::Data, Key::Result]) {
+                // Each list could be as long as the limit allows, and none would be cut.
+                if std::mem::replace(&mut self.listed, true) {
+                    return Err(ScanError::Lists);
+                }
                 self.list = Some(self.stack.len() + 1);
                 self.filled = false;
             }
@@ -327,6 +336,21 @@ mod tests {
         }
         scanner.end()?;
         Ok((String::from_utf8(out).unwrap(), scanner))
+    }
+
+    #[test]
+    fn an_answer_has_one_list() {
+        let read = |text: &str| pass(text, 7, Scanner::new(2, 1 << 20, None)).map(|(passed, _)| passed);
+        for text in [
+            r#"{"data":["a"],"data":["b"],"data":["c"]}"#,
+            r#"{"data":{"result":[{}],"result":[{}]}}"#,
+            r#"{"data":["a"],"data":{"result":[]}}"#,
+        ] {
+            assert!(matches!(read(text), Err(ScanError::Lists)), "{text}");
+        }
+        let one =
+            r#"{"data":{"result":[1,"2"],"stats":{"samples":[[1,2],[3,4],[5,6]]}},"warnings":["a","b","c"]}"#;
+        assert_eq!(read(one).unwrap(), one);
     }
 
     fn answer(series: usize, samples: usize) -> String {

@@ -20,7 +20,7 @@ fuzz_target!(|data: &[u8]| {
     if let Ok(before) = serde_json::from_slice::<Value>(whole) {
         let after: Value = serde_json::from_slice(&out).expect("JSON stays JSON");
         // Names may be withheld as well, and then two may be one.
-        assert!(before == after || out.windows(9).any(|part| part == b"[withheld" || part == b"W3dpdGhob"));
+        assert!(before == after || out.windows(9).any(|part| part == b"[withheld" || part == b"W3dpdGhoZ"));
         same(&before, &after);
         assert_eq!(withhold(&out), out, "what has passed passes again");
     }
