@@ -4,6 +4,7 @@
 //! Entry rule: one action on objects of one cluster, over [`ClusterApi`]; how the cluster is reached, who may act and what
 //! is recorded is the caller's affair.
 
+pub mod control_plane;
 mod csrs;
 mod drain;
 mod nodes;

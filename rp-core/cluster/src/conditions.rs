@@ -13,7 +13,8 @@ use crate::kube_api::Kube;
 use crate::step::ConditionStatus;
 
 const OPERATORS: &str = "/apis/config.openshift.io/v1/clusteroperators";
-const MACHINES: &str = "/apis/machine.openshift.io/v1beta1/namespaces/openshift-machine-api/machines";
+pub(crate) const MACHINES: &str =
+    "/apis/machine.openshift.io/v1beta1/namespaces/openshift-machine-api/machines";
 /// Workers that the platform's own components need at least.
 const LEAST_WORKERS: u64 = 2;
 

@@ -203,6 +203,29 @@ impl World {
         self.get(id).await.maintenance_manifest
     }
 
+    /// Lets the running task do its first step, and waits until that is stored.
+    async fn saves_first_step(&self, id: &str) {
+        self.tasks.go.notify_one();
+        until("the first step is saved", GENEROUS, || async {
+            anyhow::ensure!(self.get(id).await.maintenance_manifest.position == "1");
+            Ok(())
+        })
+        .await
+        .unwrap();
+    }
+
+    /// Lets the running task do one step more.
+    async fn does_a_step(&self) {
+        let done = self.tasks.steps.load(Ordering::SeqCst);
+        self.tasks.go.notify_one();
+        until("one more step is done", GENEROUS, || async {
+            anyhow::ensure!(self.tasks.steps.load(Ordering::SeqCst) > done);
+            Ok(())
+        })
+        .await
+        .unwrap();
+    }
+
     /// Waits until so many runs have begun.
     async fn begun(&self, count: usize) {
         until(&format!("{count} runs have begun"), GENEROUS, || async {
@@ -302,13 +325,7 @@ async fn an_operation_goes_first_and_the_task_goes_on_after_it() {
     world.order("m", "c", |_| {}).await;
     let service = world.start().await;
     world.begun(1).await;
-    world.tasks.go.notify_one();
-    until("the first step is saved", GENEROUS, || async {
-        anyhow::ensure!(world.get("m").await.maintenance_manifest.position == "1");
-        Ok(())
-    })
-    .await
-    .unwrap();
+    world.saves_first_step("m").await;
     world.set_state("c", "Succeeded", "Updating").await;
     until("the cluster is free for the operation", GENEROUS, || async {
         let cluster = world.store.get(Collection::OpenShiftClusters, "c").await?.unwrap();
@@ -385,27 +402,14 @@ async fn a_stop_hands_over_and_another_process_goes_on() {
     world.order("m", "c", |_| {}).await;
     let first = world.start().await;
     world.begun(1).await;
-    world.tasks.go.notify_one();
-    until("the first step is saved", GENEROUS, || async {
-        anyhow::ensure!(world.get("m").await.maintenance_manifest.position == "1");
-        Ok(())
-    })
-    .await
-    .unwrap();
+    world.saves_first_step("m").await;
     first.stop().await;
     let document = world.get("m").await;
     assert_eq!((document.lease_owner.as_str(), document.maintenance_manifest.position.as_str()), ("", "1"));
     let second = world.start().await;
     world.begun(2).await;
     for _ in 0..2 {
-        let done = world.tasks.steps.load(Ordering::SeqCst);
-        world.tasks.go.notify_one();
-        until("one more step is done", GENEROUS, || async {
-            anyhow::ensure!(world.tasks.steps.load(Ordering::SeqCst) > done);
-            Ok(())
-        })
-        .await
-        .unwrap();
+        world.does_a_step().await;
     }
     world.becomes("m", ManifestState::Completed).await;
     second.stop().await;
@@ -422,13 +426,7 @@ async fn a_resize_that_was_begun_holds_its_cluster_until_its_end() {
     world.order("m", "c", resize).await;
     let first = world.start().await;
     world.begun(1).await;
-    world.tasks.go.notify_one();
-    until("the first step is saved", GENEROUS, || async {
-        anyhow::ensure!(world.get("m").await.maintenance_manifest.position == "1");
-        Ok(())
-    })
-    .await
-    .unwrap();
+    world.saves_first_step("m").await;
     // An operation and another task want the cluster, and the process stops.
     world.set_state("c", "Succeeded", "Updating").await;
     world.order("n", "c", |_| {}).await;
@@ -442,14 +440,7 @@ async fn a_resize_that_was_begun_holds_its_cluster_until_its_end() {
     world.begun(2).await;
     assert_eq!(world.get("n").await.maintenance_manifest.started, 0);
     for _ in 0..2 {
-        let done = world.tasks.steps.load(Ordering::SeqCst);
-        world.tasks.go.notify_one();
-        until("one more step is done", GENEROUS, || async {
-            anyhow::ensure!(world.tasks.steps.load(Ordering::SeqCst) > done);
-            Ok(())
-        })
-        .await
-        .unwrap();
+        world.does_a_step().await;
     }
     world.becomes("m", ManifestState::Completed).await;
     let left = cluster().await;

@@ -20,7 +20,8 @@ fuzz_target!(|data: &[u8]| {
     if let Ok(before) = serde_json::from_slice::<Value>(whole) {
         let after: Value = serde_json::from_slice(&out).expect("JSON stays JSON");
         // Names may be withheld as well, and then two may be one.
-        assert!(before == after || out.windows(9).any(|part| part == b"[withheld" || part == b"W3dpdGhoZ"));
+        let stands_in = |sign: &str| out.windows(sign.len()).any(|part| part == sign.as_bytes());
+        assert!(before == after || stands_in(WITHHELD) || stands_in(WITHHELD_BASE64));
         same(&before, &after);
         assert_eq!(withhold(&out), out, "what has passed passes again");
     }

@@ -1,5 +1,6 @@
 //! What is read and written of one master: its virtual machine in Azure, its Machine and its node in the cluster.
 
+use rp_actions::control_plane::{API_SERVER, ETCD, MACHINE_SET, MASTERS, Operator, check_machine_set};
 use rp_azure::{Machines as _, Resources as _};
 use rp_documents::maintenance::MasterResize;
 use rp_openshift::{
@@ -7,20 +8,14 @@ use rp_openshift::{
 };
 use serde_json::{Value, json};
 
+use crate::conditions::MACHINES;
 use crate::context::Context;
 use crate::errors::StepError;
 use crate::kube_api::{Kube, merge_into};
-use crate::resources::azure::{items, must_get};
+use crate::resources::azure::must_get;
+use crate::resources::machines::power;
 use crate::step::ConditionStatus;
 use crate::templates::versions::COMPUTE;
-
-const ETCD: &str = "/apis/config.openshift.io/v1/clusteroperators/etcd";
-const API_SERVER: &str = "/apis/config.openshift.io/v1/clusteroperators/kube-apiserver";
-const MACHINE_SET: &str =
-    "/apis/machine.openshift.io/v1/namespaces/openshift-machine-api/controlplanemachinesets/cluster";
-/// Machines of a control plane.
-const MASTERS: usize = 3;
-const MACHINES: &str = "/apis/machine.openshift.io/v1beta1/namespaces/openshift-machine-api/machines";
 
 /// Which of the two sizes of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,12 +63,7 @@ pub(super) async fn check(context: &Context, n: usize) -> Result<(), StepError> 
             )));
         }
     }
-    let etcd: ClusterOperator<Whole> = kube.get_required(ETCD).await?;
-    if let Some(state) = etcd.unsettled("etcd") {
-        return Err(StepError::other(format!(
-            "etcd is not healthy: {state}. Resize is not safe while etcd quorum is at risk."
-        )));
-    }
+    check_operator(&kube, ETCD).await?;
     if n == 0 {
         check_unchanged(&kube).await?;
     }
@@ -82,18 +72,13 @@ pub(super) async fn check(context: &Context, n: usize) -> Result<(), StepError> 
 
 /// What may have changed while the order waited.
 async fn check_unchanged(kube: &Kube) -> Result<(), StepError> {
-    let api_server: ClusterOperator<Whole> = kube.get_required(API_SERVER).await?;
-    if let Some(state) = api_server.unsettled("kube-apiserver") {
-        return Err(StepError::other(format!(
-            "kube-apiserver is not healthy: {state}. Resize is not safe while the API server is degraded."
-        )));
-    }
-    match kube.get::<ControlPlaneMachineSet<Whole>>(MACHINE_SET).await? {
-        Some(set) if set.spec.state.as_str() == "Active" => Err(StepError::other(
-            "ControlPlaneMachineSet is currently Active. Deactivate CPMS before running this operation.",
-        )),
-        _ => Ok(()),
-    }
+    check_operator(kube, API_SERVER).await?;
+    let set: Option<ControlPlaneMachineSet<Whole>> = kube.get(MACHINE_SET).await?;
+    check_machine_set(set.as_ref()).map_err(StepError::other)
+}
+
+async fn check_operator(kube: &Kube, rule: Operator) -> Result<(), StepError> {
+    rule.check(&kube.get_required(&rule.path()).await?).map_err(StepError::other)
 }
 
 async fn nodes(kube: &Kube) -> Result<Vec<Node<Whole>>, StepError> {
@@ -103,7 +88,7 @@ async fn nodes(kube: &Kube) -> Result<Vec<Node<Whole>>, StepError> {
 
 /// Whether this master may be stopped on the way back: all others serve. While it serves itself, etcd must be healthy too.
 pub(super) async fn may_stop_back(context: &Context, n: usize) -> Result<ConditionStatus, StepError> {
-    if size(&machine(context, n).await?).eq_ignore_ascii_case(Size::Before.of(context, n)?) {
+    if has_size(context, n, Size::Before).await? {
         return Ok(ConditionStatus::Yes);
     }
     let own = master(context, n)?.node.as_str();
@@ -143,45 +128,37 @@ fn size(machine: &Value) -> &str {
     machine["properties"]["hardwareProfile"]["vmSize"].as_str().unwrap_or_default()
 }
 
-/// `running`, `deallocated` …; empty: Azure does not say.
-async fn power(context: &Context, id: &str) -> Result<String, StepError> {
-    let view = context.customer().instance_view(id).await?.unwrap_or_default();
-    let statuses = items(&view, "statuses").iter().filter_map(|status| status["code"].as_str());
-    let power = statuses.filter_map(|code| code.strip_prefix("PowerState/")).next();
-    Ok(power.unwrap_or_default().to_owned())
+/// Whether the machine has that size.
+async fn has_size(context: &Context, n: usize, wanted: Size) -> Result<bool, StepError> {
+    Ok(size(&machine(context, n).await?).eq_ignore_ascii_case(wanted.of(context, n)?))
 }
 
-/// Stops the machine, unless it is stopped or has the size already.
-pub(super) async fn stop(
-    context: &Context,
-    n: usize,
-    wanted: &str,
-    deallocate: bool,
-) -> Result<(), StepError> {
-    let id = machine_id(context, n)?;
-    if size(&machine(context, n).await?).eq_ignore_ascii_case(wanted) {
+/// Stops the machine, unless it is stopped or has the size already. On the way back it always gives its host back.
+pub(super) async fn stop(context: &Context, n: usize, wanted: Size) -> Result<(), StepError> {
+    if has_size(context, n, wanted).await? {
         return Ok(());
     }
+    let (client, id) = (context.customer(), machine_id(context, n)?);
+    let deallocate = wanted == Size::Before || context.resize()?.deallocate;
     let (action, after) = if deallocate { ("deallocate", "deallocated") } else { ("powerOff", "stopped") };
-    if power(context, &id).await? != after {
-        context.customer().post(&format!("{id}/{action}"), COMPUTE, None).await?;
+    if power(&client, &id).await? != after {
+        client.post(&format!("{id}/{action}"), COMPUTE, None).await?;
     }
     Ok(())
 }
 
 pub(super) async fn resize(context: &Context, n: usize, wanted: Size) -> Result<(), StepError> {
-    let wanted = wanted.of(context, n)?;
-    if !size(&machine(context, n).await?).eq_ignore_ascii_case(wanted) {
-        let body = json!({"properties": {"hardwareProfile": {"vmSize": wanted}}});
+    if !has_size(context, n, wanted).await? {
+        let body = json!({"properties": {"hardwareProfile": {"vmSize": wanted.of(context, n)?}}});
         context.customer().patch(&machine_id(context, n)?, COMPUTE, &body).await?;
     }
     Ok(())
 }
 
 pub(super) async fn start(context: &Context, n: usize) -> Result<(), StepError> {
-    let id = machine_id(context, n)?;
-    if power(context, &id).await? != "running" {
-        context.customer().start(&id).await?;
+    let (client, id) = (context.customer(), machine_id(context, n)?);
+    if power(&client, &id).await? != "running" {
+        client.start(&id).await?;
     }
     Ok(())
 }
@@ -196,8 +173,8 @@ pub(super) async fn is_ready(context: &Context, n: usize) -> Result<ConditionSta
 }
 
 pub(super) async fn is_etcd_healthy(context: &Context) -> Result<ConditionStatus, StepError> {
-    let etcd: ClusterOperator<Whole> = Kube::connect(context)?.get_required(ETCD).await?;
-    Ok(etcd.unsettled("etcd").map_or(ConditionStatus::Yes, ConditionStatus::NotYet))
+    let etcd: ClusterOperator<Whole> = Kube::connect(context)?.get_required(&ETCD.path()).await?;
+    Ok(etcd.unsettled(ETCD.name).map_or(ConditionStatus::Yes, ConditionStatus::NotYet))
 }
 
 /// Writes the size into the provider spec and the label of the Machine.

@@ -123,7 +123,7 @@ async fn drain<const N: usize>(context: &Context) -> Result<(), StepError> {
 /// One attempt. Gives the pods that are left as an error when its time is over.
 async fn drain_once(context: &Context, n: usize, force: bool) -> Result<Option<StepError>, StepError> {
     let node = &masters::master(context, n)?.node;
-    let options = DrainOptions { force, mode: Mode::Change, wait: EVICTIONS.min(longest(context)) };
+    let options = DrainOptions { force, mode: Mode::Change, wait: patience(context) };
     let mut report = DrainReport::default();
     let drained = async {
         let kube = Kube::connect(context)?;
@@ -145,9 +145,9 @@ async fn drain_once(context: &Context, n: usize, force: bool) -> Result<Option<S
     Ok((!report.done).then(|| StepError::other(format!("node {node} has pods left: {}", left()))))
 }
 
-/// The limit that a region sets for its steps.
-fn longest(context: &Context) -> Duration {
-    context.env.periods.longest.map_or(EVICTIONS, |longest| longest / 4)
+/// How long one attempt waits: where a region bounds its steps, a part of that, so that all attempts fit in.
+fn patience(context: &Context) -> Duration {
+    context.env.periods.longest.map_or(EVICTIONS, |longest| EVICTIONS.min(longest / 4))
 }
 
 fn names(all: impl Iterator<Item = String>) -> String {
@@ -155,13 +155,11 @@ fn names(all: impl Iterator<Item = String>) -> String {
 }
 
 async fn stop<const N: usize>(context: &Context) -> Result<(), StepError> {
-    let order = context.resize()?;
-    azure_again(context, || masters::stop(context, N, &order.vm_size, order.deallocate)).await
+    azure_again(context, || masters::stop(context, N, Size::Wanted)).await
 }
 
 async fn stop_back<const N: usize>(context: &Context) -> Result<(), StepError> {
-    let before = &masters::master(context, N)?.vm_size;
-    azure_again(context, || masters::stop(context, N, before, true)).await
+    azure_again(context, || masters::stop(context, N, Size::Before)).await
 }
 
 async fn resize<const N: usize>(context: &Context) -> Result<(), StepError> {

@@ -7,11 +7,12 @@ use http::Method;
 use rp_documents::maintenance::MasterResize;
 use rp_simulator_azure::{Fault, FaultResponse};
 use serde_json::json;
+use tests_kit::{GENEROUS, until};
 use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::environment::Periods;
-use crate::harness::{Cloud, World, assets};
+use crate::harness::{Api, Cloud, World, assets};
 use crate::manager::Operation;
 use crate::manager_impl::ClusterManager;
 use crate::{kubeconfigs, values};
@@ -34,6 +35,13 @@ fn machine_path(n: usize) -> String {
     format!("/apis/machine.openshift.io/v1beta1/namespaces/openshift-machine-api/machines/master-{n}")
 }
 
+/// The kubelet of a master reports so.
+fn set_ready(api: &Api, n: usize, status: &str) {
+    let mut node = api.get(&node_path(n)).unwrap();
+    node["status"]["conditions"][0]["status"] = json!(status);
+    api.put(&node_path(n), node);
+}
+
 impl ResizeRig {
     /// Three masters of the old size that serve.
     async fn start() -> Self {
@@ -46,15 +54,14 @@ impl ResizeRig {
         context.set("/properties/networkProfile/privateEndpointIp", "10.0.0.5").await.unwrap();
         values::ensure_infra_id(&context).await.unwrap();
         kubeconfigs::write(&context, &assets::state("word")).await.unwrap();
-        let mut masters = Vec::new();
-        let rig =
-            |masters| Resize { vm_size: WANTED.to_owned(), deallocate: true, masters, ..Resize::default() };
-        for n in (0..3).rev() {
+        let master = |n| {
             let name = format!("master-{n}");
             let (node, vm_size) = (name.clone(), BEFORE.to_owned());
-            masters.push(MasterResize { machine: name, node, vm_size, ..MasterResize::default() });
-        }
-        let rig = Self { cloud, world, order: rig(masters) };
+            MasterResize { machine: name, node, vm_size, ..MasterResize::default() }
+        };
+        let masters = (0..3).rev().map(master).collect();
+        let order = Resize { vm_size: WANTED.to_owned(), deallocate: true, masters, ..Resize::default() };
+        let rig = Self { cloud, world, order };
         assert!(rig.cloud.control.put(context.document().group_id(), json!({"location": "eastus"})));
         (0..3).for_each(|n| rig.put_master(n));
         rig.put_etcd("False");
@@ -92,15 +99,11 @@ impl ResizeRig {
     }
 
     async fn run(&self) -> Result<(), TaskFailure> {
-        self.run_until(&CancellationToken::new()).await
-    }
-
-    /// As a worker that loses its lease at that signal.
-    async fn run_until(&self, lost: &CancellationToken) -> Result<(), TaskFailure> {
         let steps = StepMetrics::new(&rp_metrics::Registry::new(), rp_metrics::Statsd::none());
         let manager = ClusterManager::new(Arc::clone(&self.world.env), steps);
+        let free = CancellationToken::new();
         let order = Resize { cause: self.world.progress.cause(), ..self.order.clone() };
-        let job = self.world.job(Operation::AdminUpdate, lost, &CancellationToken::new());
+        let job = self.world.job(Operation::AdminUpdate, &free, &free);
         manager.maintain(Task::ResizeControlPlane, Some(order), job).await
     }
 
@@ -294,27 +297,23 @@ async fn a_way_back_that_fails_says_why_both_ways_and_is_tried_again() {
 async fn no_master_is_stopped_on_the_way_back_while_another_is_away() {
     let rig = ResizeRig::start().await;
     // The first of the order has its size by then.
-    let api = rig.world.api.clone();
-    let ready = |status: &str| {
-        let mut node = api.get(&node_path(0)).unwrap();
-        node["status"]["conditions"][0]["status"] = json!(status);
-        api.put(&node_path(0), node);
-    };
-    let away = api.clone();
+    let away = rig.world.api.clone();
     rig.world.progress.on_start(move |name, at| {
         if name == "action.checkMasters" && at == 11 {
-            let mut node = away.get(&node_path(0)).unwrap();
-            node["status"]["conditions"][0]["status"] = json!("False");
-            away.put(&node_path(0), node);
+            set_ready(&away, 0, "False");
         }
     });
     let comes_back = async {
         let waits = "waiting condition.rollbackCheckMasters: node master-0 is not Ready";
-        while !rig.world.progress.events().iter().any(|event| event == waits) {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        until("the way back waits", GENEROUS, || async {
+            let events = rig.world.progress.events();
+            anyhow::ensure!(events.iter().any(|event| event == waits), "{events:?}");
+            Ok(())
+        })
+        .await
+        .unwrap();
         let writes = rig.azure_writes();
-        ready("True");
+        set_ready(&rig.world.api, 0, "True");
         writes
     };
     let (ended, writes) = tokio::join!(rig.run(), comes_back);

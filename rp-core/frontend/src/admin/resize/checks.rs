@@ -1,27 +1,22 @@
 //! Whether the cluster bears that its masters are replaced one after the other.
 
+use rp_actions::control_plane::{self, MASTERS, Operator};
 use rp_api::CloudError;
 use rp_openshift::{AroCluster, ClusterOperator, ControlPlaneMachineSet, Pod, Whole, condition};
 
 use super::at;
-use super::control_plane::{Health, MACHINES};
+use super::control_plane::Health;
 
 /// The result of each check, in the contract's order.
 pub(super) fn health(health: Health) -> Vec<Result<(), CloudError>> {
     let Health { api_server, api_pods, etcd, aro, set } = health;
     let read = |target: &'static str| move |error: CloudError| at(target, error);
     vec![
-        api_server.map_err(read("kube-apiserver")).and_then(|operator| {
-            operator_check(
-                &operator,
-                "kube-apiserver",
-                "Resize is not safe while the API server is degraded.",
-            )
-        }),
+        api_server
+            .map_err(read("kube-apiserver"))
+            .and_then(|operator| operator_check(&operator, control_plane::API_SERVER)),
         api_pods.map_err(read("kube-apiserver-pods")).and_then(|pods| api_server_pods(&pods)),
-        etcd.map_err(read("etcd")).and_then(|operator| {
-            operator_check(&operator, "etcd", "Resize is not safe while etcd quorum is at risk.")
-        }),
+        etcd.map_err(read("etcd")).and_then(|operator| operator_check(&operator, control_plane::ETCD)),
         aro.map_err(read("servicePrincipal")).and_then(|aro| service_principal(&aro)),
         set.map_err(read("controlPlaneMachineSet")).and_then(|set| machine_set(set.as_ref())),
     ]
@@ -31,22 +26,16 @@ fn refused(target: &str, message: impl Into<String>) -> CloudError {
     CloudError::new(409, "RequestNotAllowed", target, message)
 }
 
-fn operator_check(operator: &ClusterOperator<Whole>, name: &str, why: &str) -> Result<(), CloudError> {
-    match operator.unsettled(name) {
-        None => Ok(()),
-        Some(state) => Err(refused(name, format!("{name} is not healthy: {state}. {why}"))),
-    }
+fn operator_check(operator: &ClusterOperator<Whole>, rule: Operator) -> Result<(), CloudError> {
+    rule.check(operator).map_err(|message| refused(rule.name, message))
 }
 
 fn api_server_pods(pods: &[Pod<Whole>]) -> Result<(), CloudError> {
     const WHY: &str = "Resize is not safe without full API server redundancy.";
     let target = "kube-apiserver-pods";
-    if pods.len() != MACHINES {
+    if pods.len() != MASTERS {
         let found = pods.len();
-        return Err(refused(
-            target,
-            format!("Expected {MACHINES} kube-apiserver pods, found {found}. {WHY}"),
-        ));
+        return Err(refused(target, format!("Expected {MASTERS} kube-apiserver pods, found {found}. {WHY}")));
     }
     let good = |pod: &&Pod<Whole>| pod.status.phase.as_str() == "Running" && pod.ready().is_true();
     let bad: Vec<&str> = pods.iter().filter(|pod| !good(pod)).map(|pod| pod.metadata.name.as_str()).collect();
@@ -66,13 +55,7 @@ fn service_principal(aro: &AroCluster<Whole>) -> Result<(), CloudError> {
 }
 
 fn machine_set(set: Option<&ControlPlaneMachineSet<Whole>>) -> Result<(), CloudError> {
-    match set {
-        Some(set) if set.spec.state.as_str() == "Active" => Err(refused(
-            "",
-            "ControlPlaneMachineSet is currently Active. Deactivate CPMS before running this operation.",
-        )),
-        _ => Ok(()),
-    }
+    control_plane::check_machine_set(set).map_err(|message| refused("", message))
 }
 
 #[cfg(test)]
@@ -98,7 +81,10 @@ mod tests {
 
     #[test]
     fn an_operator_is_available_does_not_progress_and_is_not_degraded() {
-        let check = |all: &[(&str, &str)]| operator_check(&read(conditions(all)), "etcd", "Wait.");
+        let check = |all: &[(&str, &str)]| {
+            let rule = Operator { name: "etcd", why: "Wait." };
+            operator_check(&read(conditions(all)), rule)
+        };
         assert_eq!(check(&[("Available", "True"), ("Progressing", "False")]), Ok(()), "degraded is not said");
         let told = message(check(&[("Available", "True"), ("Progressing", "True"), ("Degraded", "False")]));
         let text = "etcd is not healthy: etcd Available=True, Progressing=True, Degraded=False. Wait.";

@@ -1,6 +1,7 @@
 //! The control plane as its cluster and Azure have it.
 
 use futures_util::future::try_join_all;
+use rp_actions::control_plane::{API_SERVER, ETCD, MACHINE_SET, MASTERS};
 use rp_api::CloudError;
 use rp_openshift::{
     AroCluster, ClusterOperator, ControlPlaneMachineSet, List, Machine, MainRole, Node, Pod, Whole,
@@ -14,8 +15,6 @@ use super::super::vms::{self, VIRTUAL_MACHINE};
 use super::super::{failed, rules};
 use super::at;
 
-/// Machines of a control plane.
-pub(super) const MACHINES: usize = 3;
 /// Largest object, bytes.
 const MOST_OBJECT: usize = 2 << 20;
 /// Largest list, bytes.
@@ -25,8 +24,6 @@ const MACHINES_PATH: &str = "/apis/machine.openshift.io/v1beta1/namespaces/opens
 const NODES_PATH: &str = "/api/v1/nodes?labelSelector=node-role.kubernetes.io%2Fmaster";
 const PODS_PATH: &str =
     "/api/v1/namespaces/openshift-kube-apiserver/pods?labelSelector=app%3Dopenshift-kube-apiserver";
-const SET_PATH: &str =
-    "/apis/machine.openshift.io/v1/namespaces/openshift-machine-api/controlplanemachinesets/cluster";
 const ARO_PATH: &str = "/apis/aro.openshift.io/v1alpha1/clusters/cluster";
 
 /// Of errors about machines.
@@ -69,9 +66,9 @@ impl ControlPlane {
         let machines = async {
             let mut machines = list::<Machine<Whole>>(api, MACHINES_PATH).await?;
             machines.retain(|machine| machine.role() == MainRole::Master.as_str());
-            if machines.len() != MACHINES {
+            if machines.len() != MASTERS {
                 return Err(failed(format!(
-                    "Expected {MACHINES} control plane machines but found {}. Resize cannot proceed until all control plane machines are present.",
+                    "Expected {MASTERS} control plane machines but found {}. Resize cannot proceed until all control plane machines are present.",
                     machines.len()
                 )));
             }
@@ -114,14 +111,13 @@ fn unread(name: &str, error: &CloudError) -> String {
 
 impl Health {
     pub(super) async fn read(api: &ClusterApi) -> Self {
-        let operator = |name: &str| format!("/apis/config.openshift.io/v1/clusteroperators/{name}");
-        let (api_path, etcd_path) = (operator("kube-apiserver"), operator("etcd"));
+        let (api_path, etcd_path) = (API_SERVER.path(), ETCD.path());
         let (api_server, api_pods, etcd, aro, set) = join!(
             object(api, &api_path),
             list(api, PODS_PATH),
             object(api, &etcd_path),
             object(api, ARO_PATH),
-            object::<ControlPlaneMachineSet<Whole>>(api, SET_PATH),
+            object::<ControlPlaneMachineSet<Whole>>(api, MACHINE_SET),
         );
         // Clusters of old versions do not have the kind; they answer in the same way.
         let set = match set {

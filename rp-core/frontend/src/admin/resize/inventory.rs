@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use rp_actions::control_plane::MASTERS;
 use rp_api::CloudError;
 use rp_openshift::{MACHINE_SIZE, Machine, NODE_SIZES, Node, Whole};
 
 use super::super::failed;
 use super::at;
-use super::control_plane::{ControlPlane, MACHINES, VirtualMachine};
+use super::control_plane::{ControlPlane, VirtualMachine};
 
 const TARGET: &str = "controlPlaneInventory";
 const NODE_ZONE: &str = "topology.kubernetes.io/zone";
@@ -17,8 +18,8 @@ const MACHINE_ZONE: &str = "machine.openshift.io/zone";
 /// 500 with everything that is wrong, separated by ` | `.
 pub(super) fn check(plane: &ControlPlane) -> Result<(), CloudError> {
     let mut wrong = Vec::new();
-    if plane.nodes.len() != MACHINES {
-        wrong.push(format!("Expected {MACHINES} control plane nodes but found {}.", plane.nodes.len()));
+    if plane.nodes.len() != MASTERS {
+        wrong.push(format!("Expected {MASTERS} control plane nodes but found {}.", plane.nodes.len()));
     }
     for (machine, vm) in &plane.machines {
         let name = machine.metadata.name.as_str();
@@ -116,7 +117,7 @@ fn check_zones(plane: &ControlPlane, wrong: &mut Vec<String>) {
     let zones: Vec<&str> = plane.machines.iter().map(|(_, vm)| vm.zone.as_str()).collect();
     let different: BTreeSet<&str> = zones.iter().copied().collect();
     let regional = zones.iter().all(|zone| zone.is_empty());
-    if !regional && (different.len() != MACHINES || different.contains("")) {
+    if !regional && (different.len() != MASTERS || different.contains("")) {
         wrong.push(format!("The zones of the VMs are neither all empty nor all different: {zones:?}."));
     }
 }
