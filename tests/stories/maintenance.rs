@@ -57,7 +57,27 @@ async fn check(aro: &Aro) -> Result<()> {
     refused(&order(&person, &cluster, &unknown).await?, 400, "bad_request")?;
     cancelled(&person, &cluster).await?;
     by_form(&person, &sre, &cluster).await?;
-    done(aro, &person, &cluster).await
+    done(aro, &person, &cluster).await?;
+    restarted(aro, &person, &cluster).await
+}
+
+/// A worker is restarted behind a cordon: its virtual machine stops and starts once, and its node takes pods again.
+async fn restarted(aro: &Aro, person: &Session, cluster: &str) -> Result<()> {
+    let machines = person.get(&format!("/api/v1/clusters{cluster}/machines")).await?.ok()?.json()?;
+    let all = machines["items"].as_array().context("items")?;
+    let worker = all.iter().find(|one| one["role"] == "worker").with_context(|| machines.to_string())?;
+    let worker = worker["name"].as_str().context("a name")?;
+    let order =
+        ["manifests", "order", cluster, "restart machine", "--reason", "its kubelet hangs since noon"];
+    let order = [&order[..], &["--machine", worker, "--wait", "-o", "json"]].concat();
+    let ended: Value = serde_json::from_str(&command_line(aro, person, &order).await?)?;
+    ensure!(ended["state"] == "Completed" && ended["machine"] == worker, "{ended}");
+    let page = person.get(&format!("{cluster}/machines/{worker}")).await?.ok()?.text;
+    ensure!(page.contains("task=restart%20machine"), "{}", tests_kit::shown(&page));
+    let name = format!("restart machine {worker}");
+    let entries = aro.session("auditor").await?.audit("maintenance").await?;
+    ensure!(entries.iter().any(|entry| entry["name"] == name.as_str()), "no {name} in {entries:?}");
+    Ok(())
 }
 
 /// What waits is seen everywhere, and is cancelled once.

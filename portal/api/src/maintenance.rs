@@ -35,6 +35,10 @@ pub struct ManifestView {
     text: String,
     /// Id of the schedule that made it; empty: a person did.
     schedule: String,
+    /// The machine that the task is about; empty: it is about none.
+    machine: String,
+    /// The machine is taken without a look at the cluster.
+    force: bool,
     /// 0 (first) to 1000 (last), among those of the cluster that are due.
     priority: i64,
     run_after: Option<Timestamp>,
@@ -59,6 +63,8 @@ impl From<ManifestDocument> for ManifestView {
             state: manifest.state.name(),
             text,
             schedule: manifest.created_by_schedule,
+            machine: manifest.machine,
+            force: manifest.force,
             priority: manifest.priority,
             run_after: time(manifest.run_after),
             run_before: time(manifest.run_before),
@@ -114,6 +120,8 @@ pub struct TaskView {
     about: &'static str,
     /// Empty: it can be ordered; else what is missing.
     missing: &'static str,
+    /// It is about a machine, which the order names.
+    needs_machine: bool,
 }
 
 impl From<Task> for TaskView {
@@ -122,7 +130,8 @@ impl From<Task> for TaskView {
             Build::Ready => "",
             Build::Missing(what) | Build::Ordered(what) => what,
         };
-        Self { id: task.id(), name: task.name(), about: task.about(), missing }
+        let needs_machine = task.needs_machine();
+        Self { id: task.id(), name: task.name(), about: task.about(), missing, needs_machine }
     }
 }
 
@@ -147,6 +156,12 @@ pub struct NewManifest {
     run_after: Option<Timestamp>,
     /// It does not start after this; a week after its start without.
     run_before: Option<Timestamp>,
+    /// The machine that the task is about.
+    #[serde(default)]
+    machine: String,
+    /// The machine is taken without a look at the cluster: no check, no drain, no wait for its node.
+    #[serde(default)]
+    force: bool,
 }
 
 /// Orders a task on a cluster: 201 and the manifest.
@@ -160,7 +175,8 @@ pub async fn create(
     let asked: NewManifest = body(&bytes)?;
     let seconds = |time: Option<Timestamp>| time.map_or(0, Timestamp::seconds);
     let times = Times { run_after: seconds(asked.run_after), run_before: seconds(asked.run_before) };
-    let wanted = Order { task: asked.task, reason: asked.reason, times, priority: asked.priority };
+    let NewManifest { task, reason, priority, machine, force, .. } = asked;
+    let wanted = Order { task, reason, times, priority, machine, force };
     created(&ManifestView::from(order(&state, &user, &id, wanted).await?))
 }
 

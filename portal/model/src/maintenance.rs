@@ -89,8 +89,8 @@ fn key_of(cursor: &str) -> Result<String, Fault> {
     if sound { Ok(format!("{OPEN}{cursor}")) } else { Err(Fault::bad_cursor()) }
 }
 
-/// By id or by name, in any case.
-fn task(asked: &str) -> Option<Task> {
+/// The task of that id or name, in any case.
+pub fn task_named(asked: &str) -> Option<Task> {
     let asked = asked.trim();
     let is_it =
         |task: &Task| task.id().eq_ignore_ascii_case(asked) || task.name().eq_ignore_ascii_case(asked);

@@ -2,6 +2,7 @@
 
 use portal_model::access_offer::{Standing, standing_now};
 use portal_model::index::Entry;
+use portal_model::maintenance::task_named;
 use portal_model::saved::reason_limits;
 use portal_model::state::PortalState;
 use portal_session::user::CurrentUser;
@@ -21,14 +22,19 @@ pub(crate) async fn order_part(
     state: &PortalState,
     user: &CurrentUser,
     entry: &Entry,
+    query: &str,
     filled: Option<FilledOrder>,
 ) -> OrderPart {
     let standing = standing_now(state, user, entry, Rights::Write).await;
     let (form, errors) = match (standing, filled) {
         (_, Some(filled)) => filled,
-        (Standing::Own | Standing::Elevated(_), None) => FilledOrder::default(),
+        (Standing::Own | Standing::Elevated(_), None) => (asked_for(query), OrderErrors::default()),
         (Standing::Lacks(lack), None) => {
-            let (why, way) = what_is_missing(state, entry, Rights::Write, lack, &operations_path(entry));
+            let back = match asked_for(query).task.is_empty() {
+                true => operations_path(entry),
+                false => format!("{}?{query}", operations_path(entry)),
+            };
+            let (why, way) = what_is_missing(state, entry, Rights::Write, lack, &back);
             return OrderPart::Barred(why, way);
         }
     };
@@ -41,6 +47,19 @@ pub(crate) async fn order_part(
         form,
         errors,
     }))
+}
+
+/// The form as a link fills it in: `task=restart+machine&machine=worker-1`.
+fn asked_for(query: &str) -> OrderForm {
+    let mut form = OrderForm::default();
+    for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
+        match name.as_ref() {
+            "task" => form.task = task_named(&value).map_or_else(String::new, |task| task.id().to_owned()),
+            "machine" => form.machine = value.into_owned(),
+            _ => {}
+        }
+    }
+    form
 }
 
 fn choice(task: Task) -> TaskChoice {

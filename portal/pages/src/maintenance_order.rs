@@ -76,7 +76,14 @@ fn read(form: &OrderForm) -> Result<Order, Vec<(OrderField, String)>> {
     if !wrong.is_empty() {
         return Err(wrong);
     }
-    Ok(Order { task: form.task.clone(), reason: form.reason.clone(), times, priority })
+    Ok(Order {
+        task: form.task.clone(),
+        reason: form.reason.clone(),
+        times,
+        priority,
+        machine: form.machine.clone(),
+        force: !form.force.is_empty(),
+    })
 }
 
 /// Puts each sentence at its field.
@@ -96,6 +103,7 @@ fn at_fields(form: &OrderForm, wrong: Vec<(OrderField, String)>) -> OrderErrors 
             }
             OrderField::RunBefore => (&mut errors.run_before, sentence(&message)),
             OrderField::Priority => (&mut errors.priority, sentence(&message)),
+            OrderField::Machine | OrderField::Force => (&mut errors.machine, sentence(&message)),
         };
         *place = Some(words);
     }

@@ -71,7 +71,7 @@ pub(crate) async fn tab(
     let document = document(state, entry).await.map_err(|error| Fault::store(&error))?;
     if let Some(document) = document {
         add(&mut operations, &document);
-        operations.order = order_part(state, user, entry, filled).await;
+        operations.order = order_part(state, user, entry, query, filled).await;
         operations.manifests = manifests(state, entry, &operations.order).await?;
     }
     (operations.done, operations.done_hidden) = finished_actions(state, user, entry).await;

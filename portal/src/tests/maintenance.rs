@@ -96,6 +96,30 @@ async fn mistakes_stand_at_their_fields_and_nothing_is_stored() {
 }
 
 #[tokio::test]
+async fn the_page_of_a_machine_fills_the_form_in_and_what_is_ordered_names_it() {
+    let kit = Kit::new().await;
+    let link = format!("{RES}/operations?task=restart%20machine&machine=worker-1");
+    let barred = kit.page(Role::Elevated, &link).await.body;
+    assert!(barred.contains("machine%3Dworker-1"), "the way to an elevation leads back: {barred}");
+    kit.elevated(Role::Elevated, "write").await;
+    let offered = kit.page(Role::Elevated, &link).await.body;
+    let chosen = format!("value=\"{}\" required checked", Task::RestartMachine.id());
+    assert!(offered.contains(&chosen) && offered.contains("value=\"worker-1\""), "{offered}");
+    let strange = format!("{RES}/operations?task=%22%3E&machine=%22%3E%3Cb%3E");
+    assert!(!kit.page(Role::Elevated, &strange).await.body.contains("\"><b>"));
+
+    let task = [("task", Task::RestartMachine.id()), ("reason", REASON)];
+    let nameless = order(&kit, &task).await;
+    assert!(nameless.status == 422 && nameless.body.contains("Must be provided."), "{}", nameless.body);
+    let fields = [&task[..], &[("machine", "worker-1"), ("force", "on")]].concat();
+    assert_eq!(order(&kit, &fields).await.status, 303);
+    assert_eq!(kit.audited("maintenance.plan").await.name, "restart machine worker-1, forced");
+    let list = kit.page(Role::Viewer, &format!("/api/v1/clusters{RES}/maintenance")).await.json();
+    let made = &list["items"][0];
+    assert!(made["machine"] == "worker-1" && made["force"] == true, "{made}");
+}
+
+#[tokio::test]
 async fn an_order_by_form_is_recorded_shown_and_cancelled_with_a_reason() {
     let kit = Kit::new().await;
     kit.elevated(Role::Elevated, "write").await;

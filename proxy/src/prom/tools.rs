@@ -221,7 +221,7 @@ fn authentication_error(error: &ProxyError) -> ErrorView {
     }
 }
 
-/// The cluster and what follows `api/v1/`, or `-/ready`.
+/// The cluster and what follows `api/v1/`, or `-/ready`. At the root, clients look whether a server is there.
 fn split(path: &str) -> Option<(ResourceId, &str)> {
     const MOUNT: &str = "/prometheus/";
     let (id, rest) = ResourceId::parse_prefix(path).ok()?;
@@ -229,7 +229,11 @@ fn split(path: &str) -> Option<(ResourceId, &str)> {
     if !mount.eq_ignore_ascii_case(MOUNT) {
         return None;
     }
-    let health = if tail.starts_with("-/") { tail } else { "" };
+    let health = match tail {
+        "" => "-/ready",
+        tail if tail.starts_with("-/") => tail,
+        _ => "",
+    };
     Some((id, tail.strip_prefix("api/v1/").unwrap_or(health)))
 }
 
@@ -256,6 +260,8 @@ mod tests {
         let tail = |rest: &str| split(&format!("{res}{rest}")).map(|(_, tail)| tail.to_owned());
         assert_eq!(tail("/prometheus/api/v1/label/U__a_2e_b/values").unwrap(), "label/U__a_2e_b/values");
         assert_eq!(tail("/Prometheus/-/ready").unwrap(), "-/ready");
+        assert_eq!(tail("/prometheus/").unwrap(), "-/ready");
+        assert_eq!(tail("/prometheus/graph").unwrap(), "");
         assert_eq!(tail("/prometheus").as_deref(), None);
         assert_eq!(tail("/kubeconfig/proxy/").as_deref(), None);
     }

@@ -37,6 +37,7 @@ mod transport;
 mod vault;
 mod versions;
 mod virtual_machines;
+pub mod vm_body;
 
 pub use access::{AccessChecks, Decision, Directory, Subject};
 pub use app_lens::{AppLens, DiagnosisClient};

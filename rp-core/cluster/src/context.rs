@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::document::Document;
 use crate::environment::Environment;
 use crate::errors::StepError;
+use crate::maintenance::TaskOrder;
 use crate::manager::{Job, Operation};
 use crate::progress::{Progress, StepEvent};
 
@@ -30,8 +31,8 @@ pub struct Context {
     stopping: CancellationToken,
     /// The running step's stored name, for its events.
     step: RwLock<Arc<str>>,
-    /// The order of a resize of the control plane; only of its steps.
-    resize: Option<Resize>,
+    /// Of a task of maintenance.
+    order: TaskOrder,
 }
 
 impl Context {
@@ -47,13 +48,18 @@ impl Context {
             lost,
             stopping,
             step: RwLock::new("".into()),
-            resize: None,
+            order: TaskOrder::default(),
         }
     }
 
-    /// The same with the order of a resize.
-    pub(crate) fn with_resize(self, resize: Option<Resize>) -> Self {
-        Self { resize, ..self }
+    /// The same with what a manifest says.
+    pub(crate) fn with_order(self, order: TaskOrder) -> Self {
+        Self { order, ..self }
+    }
+
+    /// What the manifest of a task says beside the task.
+    pub(crate) const fn order(&self) -> &TaskOrder {
+        &self.order
     }
 
     /// The order of a resize of the control plane.
@@ -61,7 +67,10 @@ impl Context {
     /// # Errors
     /// The task has none.
     pub(crate) fn resize(&self) -> Result<&Resize, StepError> {
-        self.resize.as_ref().ok_or_else(|| StepError::other("the manifest does not say which size is wanted"))
+        self.order
+            .resize
+            .as_ref()
+            .ok_or_else(|| StepError::other("the manifest does not say which size is wanted"))
     }
 
     /// The document as it was last read or written. Cheap.

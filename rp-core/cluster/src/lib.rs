@@ -52,7 +52,7 @@ pub use failure::Failure;
 pub use installer::{
     AssetInstallation, InstallError, InstallState, Installation, Installer, PemFiles, Versions,
 };
-pub use maintenance::TaskFailure;
+pub use maintenance::{TaskFailure, TaskOrder};
 pub use manager::{Job, Manager, Operation, Outcome};
 pub use manager_impl::ClusterManager;
 pub use metrics::{ClusterMetrics, StepMetrics};

@@ -2,6 +2,8 @@
 
 mod checks;
 mod flags;
+mod nodes;
+mod power;
 mod resize;
 
 use rp_azure::ErrorClass;
@@ -15,6 +17,17 @@ use crate::manager_impl::ClusterManager;
 use crate::progress::ProgressError;
 use crate::step::{LONG_ACTION, Step};
 use crate::{action, condition, conditions, engine, operator, resources};
+
+/// What a manifest says beside its task.
+#[derive(Debug, Clone, Default)]
+pub struct TaskOrder {
+    /// Of a resize of the control plane.
+    pub resize: Option<Resize>,
+    /// The machine that the task is about; empty: it is about none.
+    pub machine: String,
+    /// The cluster is left out of it.
+    pub force: bool,
+}
 
 /// Why a task did not reach its end.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -33,16 +46,18 @@ pub enum TaskFailure {
 }
 
 impl ClusterManager {
-    /// Runs a task of maintenance from its saved position. The job's operation is [`crate::Operation::AdminUpdate`];
-    /// `resize` is the order of a resize of the control plane.
+    /// Runs a task of maintenance from its saved position. The job's operation is [`crate::Operation::AdminUpdate`].
     ///
     /// # Errors
     /// What ended it.
-    pub async fn maintain(&self, task: Task, resize: Option<Resize>, job: Job) -> Result<(), TaskFailure> {
-        let context = Context::new(self.environment(), job).with_resize(resize);
+    pub async fn maintain(&self, task: Task, order: TaskOrder, job: Job) -> Result<(), TaskFailure> {
+        let context = Context::new(self.environment(), job).with_order(order);
         tracing::info!(resource_id = context.document().cluster_id(), "maintenance: {}", task.name());
         if task == Task::ResizeControlPlane {
             return Box::pin(resize::run(&context, self.step_metrics())).await;
+        }
+        if task.needs_machine() {
+            return Box::pin(power::run(&context, task, self.step_metrics())).await;
         }
         let plan = plan(task);
         let ran = Box::pin(engine::run(&context, &plan, self.step_metrics())).await;
@@ -55,8 +70,8 @@ const FIX_SSH: Step = action!("fixSSH", resources::machines::fix_ssh);
 const SYNC: Step = action!("syncClusterObject", operator::sync_cluster_object);
 const FLAGS: Step = action!("updateOperatorFlags", flags::update_operator_flags);
 
-/// The steps of a task. A task that cannot run ([`Task::build`]) has none, and is refused before; those of a resize depend on
-/// its order.
+/// The steps of a task. A task that cannot run ([`Task::build`]) has none, and is refused before; those of a resize and of
+/// tasks on machines depend on their order.
 fn plan(task: Task) -> Vec<Step> {
     let operator_update = || {
         vec![
@@ -79,7 +94,12 @@ fn plan(task: Task) -> Vec<Step> {
         Task::OperatorUpdate => operator_update(),
         Task::SyncClusterObject => vec![SYNC],
         Task::RegistryTokenCheck => vec![action!("checkRegistryToken", checks::check_registry_token)],
-        Task::IdentityCertificate | Task::ResizeControlPlane => Vec::new(),
+        Task::IdentityCertificate
+        | Task::ResizeControlPlane
+        | Task::StartMachine
+        | Task::StopMachine
+        | Task::RestartMachine
+        | Task::RedeployMachine => Vec::new(),
         Task::BalancerZones => vec![
             action!(
                 "migrateInternalLoadBalancerZones",
@@ -110,6 +130,10 @@ const fn is_always_transient(task: Task) -> bool {
         | Task::RegistryTokenCheck
         | Task::FixSsh
         | Task::ResizeControlPlane
+        | Task::StartMachine
+        | Task::StopMachine
+        | Task::RestartMachine
+        | Task::RedeployMachine
         | Task::OtelDefault
         | Task::OtelMaxLogs
         | Task::OtelReducedLogs

@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use rp_cluster::{Change, ClusterManager, Job, Operation, Progress, ProgressError, StepEvent, TaskFailure};
+use rp_cluster::{
+    Change, ClusterManager, Job, Operation, Progress, ProgressError, StepEvent, TaskFailure, TaskOrder,
+};
 use rp_documents::ClusterDocument;
+use rp_documents::maintenance::Manifest;
 
 use crate::run::Run;
 use crate::task::{TaskError, TaskJob, TaskRunner};
@@ -26,7 +29,8 @@ impl ClusterTasks {
 impl TaskRunner for ClusterTasks {
     async fn run(&self, job: TaskJob) -> Result<(), TaskError> {
         let TaskJob { task, document, subscription, run, lost, stopping } = job;
-        let resize = run.resize().await;
+        let Manifest { resize, machine, force, .. } = run.order().await;
+        let order = TaskOrder { resize, machine, force };
         let job = Job {
             operation: Operation::AdminUpdate,
             document,
@@ -35,7 +39,7 @@ impl TaskRunner for ClusterTasks {
             lost,
             stopping,
         };
-        self.manager.maintain(task, resize, job).await.map_err(|failure| match failure {
+        self.manager.maintain(task, order, job).await.map_err(|failure| match failure {
             TaskFailure::Transient(text) => TaskError::Transient(text),
             TaskFailure::Terminal(text) => TaskError::Terminal(text),
             TaskFailure::Lost => TaskError::Lost,

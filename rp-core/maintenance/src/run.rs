@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use rp_base::Timestamp;
 use rp_base::text::clean;
 use rp_documents::cluster::Worker;
-use rp_documents::maintenance::{Manifest, ManifestStep, Resize};
+use rp_documents::maintenance::{Manifest, ManifestStep};
 use rp_documents::{ClusterDocument, Leased as _, ManifestDocument, OpenShiftCluster};
 
 use crate::lease::{LeaseError, LeasedDocument};
@@ -92,9 +92,9 @@ impl Run {
         self.write(next_step, |_| {}).await
     }
 
-    /// The order of a resize of the control plane, if the manifest has one.
-    pub async fn resize(&self) -> Option<Resize> {
-        self.manifest.cached().await.maintenance_manifest.resize
+    /// The manifest as it was last read or written.
+    pub async fn order(&self) -> Manifest {
+        self.manifest.cached().await.maintenance_manifest
     }
 
     /// Keeps why a resize is taken back, and goes on with that step of the way back.
@@ -148,15 +148,15 @@ impl Run {
         self.cluster.patch(change).await.map(drop).map_err(task_error)
     }
 
-    /// Stores the next step and another change, and adds the steps that ended since. A resize must come to its end: only
-    /// attempts without any progress count against it.
+    /// Stores the next step and another change, and adds the steps that ended since. A task that must come to its end
+    /// is worn out only by attempts without any progress.
     async fn write(&self, next_step: &str, change: impl Fn(&mut Manifest) + Sync) -> Result<(), TaskError> {
         let steps = self.unwritten_steps();
         let written = self.manifest.patch(|document| {
             next_step.clone_into(&mut document.maintenance_manifest.position);
             change(&mut document.maintenance_manifest);
             document.maintenance_manifest.add_steps(&steps);
-            if document.maintenance_manifest.resize.is_some() {
+            if !document.maintenance_manifest.gives_way() {
                 document.dequeues = document.dequeues.min(1);
             }
         });

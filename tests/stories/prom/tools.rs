@@ -96,7 +96,10 @@ async fn a_data_source_makes_its_calls() -> Result<()> {
         let answer = tool.get(&format!("{base}/{tail}")).await?.ok()?;
         ensure!(answer.json()?["status"] == "success", "{tail}: {}", answer.text);
     }
-    ensure!(tool.get(&format!("{}/prometheus/-/ready", world.real)).await?.ok()?.text.contains("Ready"));
+    for ready in ["-/ready", ""] {
+        let path = format!("{}/prometheus/{ready}", world.real);
+        ensure!(tool.get(&path).await?.ok()?.text.contains("Ready"), "{path}");
+    }
 
     // What is asked is in the trail, with its size and time.
     let trail = world.aro.session("auditor").await?;

@@ -7,6 +7,7 @@ use web::objects::{ManifestProgress, ManifestRow, OrderBox, OrderErrors, OrderFo
 use web::{Link, MaintenancePage, ManifestList, NavItem};
 
 const FIX_SSH: &str = "888fc221-b059-49db-bd02-22ad86cccd6b";
+const RESTART: &str = "e170d9c4-58b2-4a36-b6f7-4d2c81f09a3e";
 
 fn task(id: &str, name: &str, about: &str, missing: &str) -> TaskChoice {
     TaskChoice { id: id.into(), name: name.into(), about: about.into(), missing: missing.into() }
@@ -35,6 +36,12 @@ fn order() -> OrderBox {
                 "Repairs rules, probes and pools of the load balancer for SSH to the control plane.",
                 "",
             ),
+            task(
+                RESTART,
+                "restart machine",
+                "Cordons and drains the node of a machine, stops and starts the machine, and waits for its node.",
+                "",
+            ),
         ],
         least_reason: 10,
         most_reason: 1000,
@@ -45,6 +52,13 @@ fn order() -> OrderBox {
 /// The form as it is shown first.
 pub(super) fn order_form() -> OrderPart {
     OrderPart::Form(Box::new(order()))
+}
+
+/// The form as the page of a machine fills it in.
+pub(super) fn order_of_machine() -> OrderPart {
+    let machine = "harbor-prod-weu-01-x7k2p-worker-westeurope1-q2w9z".to_owned();
+    let form = OrderForm { task: RESTART.to_owned(), machine, ..OrderForm::default() };
+    OrderPart::Form(Box::new(OrderBox { form, ..order() }))
 }
 
 /// The person has to elevate first.
@@ -62,6 +76,7 @@ pub(super) fn order_mistakes() -> OrderPart {
         run_after: text("An instant is written as 2026-11-21, 2026-11-21T03:12 or in RFC 3339."),
         run_before: text("It must be later than the start."),
         priority: text("It is a whole number from 0 (first) to 1000 (last)."),
+        machine: text("Must be the name of a machine."),
         form: Some(store_away()),
     };
     let form = OrderForm {
@@ -70,6 +85,8 @@ pub(super) fn order_mistakes() -> OrderPart {
         run_after: "2026-11-21T22:00".into(),
         run_before: "2026-11-20T22:00".into(),
         priority: "1001".into(),
+        machine: "worker 1".into(),
+        force: "on".into(),
     };
     OrderPart::Form(Box::new(OrderBox { form, errors, ..order() }))
 }
@@ -84,6 +101,7 @@ pub(super) fn order_strange() -> OrderPart {
         run_after: text(),
         run_before: text(),
         priority: text(),
+        machine: text(),
         form: None,
     };
     let form = OrderForm {
@@ -92,6 +110,8 @@ pub(super) fn order_strange() -> OrderPart {
         run_after: word(),
         run_before: word(),
         priority: word(),
+        machine: word(),
+        force: word(),
     };
     let tasks = vec![task(HOSTILE, HOSTILE, &endless(), HOSTILE)];
     OrderPart::Form(Box::new(OrderBox { tasks, form, errors, ..order() }))

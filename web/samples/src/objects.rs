@@ -266,6 +266,10 @@ pub(super) fn samples(page: &ClusterPage, strange: &ClusterPage) -> Vec<(&'stati
         ),
         ("operations-barred", operations(page, &Operations { order: maintenance::order_barred(), ..done() })),
         (
+            "operations-machine",
+            operations(page, &Operations { order: maintenance::order_of_machine(), ..done() }),
+        ),
+        (
             "operations-mistakes",
             operations(page, &Operations { order: maintenance::order_mistakes(), ..done() }),
         ),

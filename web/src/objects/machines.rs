@@ -268,12 +268,29 @@ fn about_machine(base: &str, row: &MachineRow, machines: &ObservedRows<MachineRo
     Panel::new("object", "Machine").slot(machines.slot("Machine", &heads, MISSING)).with(Block::Pairs(pairs))
 }
 
+/// What can be ordered for a machine: the words of the link, and the name of the task.
+const POWER: [(&str, &str); 4] = [
+    ("Restart…", "restart machine"),
+    ("Redeploy…", "redeploy machine"),
+    ("Stop…", "stop machine"),
+    ("Start…", "start machine"),
+];
+
+/// The form that orders a task, filled in.
+fn order_path(base: &str, task: &str, machine: &str) -> String {
+    let encode = crate::text::encode;
+    format!("{base}/operations?task={}&machine={}#order", encode(task), encode(machine))
+}
+
 fn vm_panel(base: &str, row: &MachineRow) -> Panel {
     let mut pairs = vec![Pair::new("State", row.vm.value())];
     let console = format!("{base}/machines/{}/serial", crate::text::encode(row.name()));
     let shell = format!("{base}/terminal?machine={}", crate::text::encode(row.name()));
     let panel = Panel::new("vm", "Virtual machine").link("Terminal", shell);
     let mut panel = panel.link("Serial console", console);
+    for (words, task) in POWER {
+        panel = panel.link(words, order_path(base, task, row.name()));
+    }
     if let Vm::Known { power, provisioning, message, href } = &row.vm {
         pairs.extend([
             Pair::text("Power", &**power),

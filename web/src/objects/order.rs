@@ -61,6 +61,10 @@ pub struct OrderForm {
     pub run_before: String,
     /// 0 (first) to 1000 (last); empty means 0.
     pub priority: String,
+    /// The machine that the task is about.
+    pub machine: String,
+    /// `on`: the machine is taken without a look at the cluster.
+    pub force: String,
 }
 
 /// One sentence for each field that is wrong: what would be right.
@@ -76,6 +80,8 @@ pub struct OrderErrors {
     pub run_before: Option<String>,
     /// Priority.
     pub priority: Option<String>,
+    /// Machine.
+    pub machine: Option<String>,
     /// About all of it: the cluster is deleted, the store is away.
     pub form: Option<Failure>,
 }

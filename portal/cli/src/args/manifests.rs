@@ -65,6 +65,12 @@ pub struct OrderArgs {
     /// 0 (first) to 1000 (last), among those of the cluster that are due
     #[arg(long, default_value_t = 0)]
     pub priority: u32,
+    /// The machine that the task is about, as in the list of machines of the cluster
+    #[arg(long, value_name = "NAME")]
+    pub machine: Option<String>,
+    /// Take the machine without a look at the cluster: no check, no drain, no wait for its node
+    #[arg(long)]
+    pub force: bool,
     /// Wait for its end; exit code 0 when it is done, 1 when it is not
     #[arg(long)]
     pub wait: bool,

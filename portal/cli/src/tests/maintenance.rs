@@ -19,6 +19,10 @@ async fn maintenance_is_ordered_waited_for_and_cancelled() {
     );
     let sent = portal.seen.try_iter().last().unwrap().2;
     assert_eq!(sent, json!({"task": "fix SSH", "reason": "it times out", "priority": 3}));
+    let (exit, _, notes) = portal.run(&[&order[..], &["--machine", "worker-1", "--force"]].concat()).await;
+    assert_eq!(exit, Exit::Ok, "{notes}");
+    let sent = portal.seen.try_iter().last().unwrap().2;
+    assert!(sent["machine"] == "worker-1" && sent["force"] == true, "{sent}");
     let (exit, text, notes) = portal.run(&[&order[..], &["--wait", "-o", "json"]].concat()).await;
     assert_eq!(exit, Exit::Failed, "{notes}");
     assert_eq!(serde_json::from_str::<Value>(&text).unwrap()["state"], "Failed");

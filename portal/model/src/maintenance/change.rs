@@ -10,13 +10,13 @@ use rp_database::{Versioned, update_if};
 use rp_documents::maintenance::{Manifest, ManifestState, Task, Times};
 use rp_documents::{ManifestDocument, ProvisioningState, ResourceId, Rights, Side};
 
-use super::{manifests, task, task_name};
+use super::{manifests, task_name, task_named};
 use crate::cluster_document::cluster_document;
 use crate::saved::{ChangeError, invalid, reason_limits, record};
 use crate::state::PortalState;
 
 /// What a person orders.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Order {
     /// Id or name of the task.
     pub task: String,
@@ -25,6 +25,10 @@ pub struct Order {
     pub times: Times,
     /// 0 (first) to 1000 (last).
     pub priority: i64,
+    /// The machine that the task is about; empty: it is about none.
+    pub machine: String,
+    /// The machine is taken without a look at the cluster.
+    pub force: bool,
 }
 
 /// A member of an order.
@@ -35,6 +39,8 @@ pub enum OrderField {
     RunAfter,
     RunBefore,
     Priority,
+    Machine,
+    Force,
 }
 
 impl OrderField {
@@ -46,6 +52,8 @@ impl OrderField {
             Self::RunAfter => "runAfter",
             Self::RunBefore => "runBefore",
             Self::Priority => "priority",
+            Self::Machine => "machine",
+            Self::Force => "force",
         }
     }
 
@@ -55,6 +63,8 @@ impl OrderField {
             "runAfter" => Self::RunAfter,
             "runBefore" => Self::RunBefore,
             "priority" => Self::Priority,
+            "machine" => Self::Machine,
+            "force" => Self::Force,
             _ => Self::Task,
         }
     }
@@ -102,10 +112,17 @@ pub async fn order(
     let store = &state.session.store;
     let now = store.now().await.map_err(|error| Fault::store(&error))?;
     let (task, reason, manifest) = checked(&order, reason_limits(state), now)?;
-    record(state, user, "maintenance.plan", task.name(), &reason, Some(id)).await?;
+    let what = record_name(task, &manifest);
+    record(state, user, "maintenance.plan", &what, &reason, Some(id)).await?;
     let document = ManifestDocument::new(state.session.random.uuid().to_string(), id.key(), manifest);
     let made = manifests(store).create(document).await.map_err(|error| Fault::store(&error))?;
     Ok(made.value)
+}
+
+/// What the audit log calls it: `restart machine worker-1`.
+fn record_name(task: Task, manifest: &Manifest) -> String {
+    let force = if manifest.force { ", forced" } else { "" };
+    format!("{} {}{force}", task.name(), manifest.machine).trim().to_owned()
 }
 
 /// Task, reason and manifest of an order.
@@ -119,7 +136,7 @@ fn checked(
         wrong.push((OrderField::Reason, bad.to_string()));
         ""
     });
-    let Some(task) = task(&order.task) else {
+    let Some(task) = task_named(&order.task) else {
         let what = "there is no such task: GET /api/v1/maintenance/tasks lists them";
         wrong.push((OrderField::Task, what.to_owned()));
         return Err(OrderError::Invalid(wrong));
@@ -127,6 +144,7 @@ fn checked(
     // Where no end is named it may start within a week of its time, not of the order.
     let start = now.max(Timestamp::from_seconds(order.times.run_after));
     let manifest = Manifest::ordered(task.id(), order.priority, order.times, start);
+    let manifest = Manifest { machine: order.machine.trim().to_owned(), force: order.force, ..manifest };
     if let Err(problem) = manifest.check() {
         wrong.push((OrderField::with_target(&problem.target), problem.message));
     }
@@ -196,9 +214,9 @@ pub async fn cancel(
 
 fn check_waits(manifest: &Manifest) -> Result<(), Fault> {
     if manifest.must_end() {
-        let what = "The resize of the control plane was begun and must come to its end";
+        let what = "The task was begun and must come to its end";
         return Err(Fault::new(StatusCode::CONFLICT, "does_not_wait", Side::You, what)
-            .why("Masters would stay stopped."));
+            .why("Machines would stay stopped."));
     }
     match manifest.state {
         ManifestState::Pending => Ok(()),
@@ -220,7 +238,7 @@ mod tests {
     const LIMITS: ReasonLimits = ReasonLimits { least: 10, most: 1000 };
 
     fn asked(task: &str, reason: &str) -> Order {
-        Order { task: task.to_owned(), reason: reason.to_owned(), times: Times::default(), priority: 0 }
+        Order { task: task.to_owned(), reason: reason.to_owned(), ..Order::default() }
     }
 
     fn wrong(order: &Order) -> Vec<OrderField> {
@@ -243,6 +261,13 @@ mod tests {
         assert_eq!(wrong(&asked("MSI certificate renewal", "it times out")), [OrderField::Task]);
         let late = Order { priority: 1001, ..asked("fix SSH", "it times out") };
         assert_eq!(wrong(&late), [OrderField::Priority]);
+        assert_eq!(wrong(&asked("restart machine", "it hangs since noon")), [OrderField::Machine]);
+        let restart =
+            Order { machine: " a-worker-1 ".to_owned(), ..asked("restart machine", "it hangs since noon") };
+        let (task, _, manifest) = checked(&restart, LIMITS, NOW).unwrap();
+        assert_eq!(record_name(task, &manifest), "restart machine a-worker-1");
+        let forced = Order { force: true, ..asked("fix SSH", "it times out") };
+        assert_eq!(wrong(&forced), [OrderField::Force]);
         let past = Times { run_after: 0, run_before: NOW.seconds() - 1 };
         assert_eq!(
             wrong(&Order { times: past, ..asked("fix SSH", "short") }),

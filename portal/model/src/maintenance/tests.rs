@@ -42,9 +42,9 @@ fn ids<'a>(all: impl IntoIterator<Item = &'a ManifestDocument>) -> Vec<&'a str> 
 
 #[test]
 fn a_task_is_found_by_id_and_by_name() {
-    assert_eq!(task(" fix ssh "), Some(Task::FixSsh));
-    assert_eq!(task(Task::FixSsh.id()), Some(Task::FixSsh));
-    assert_eq!(task(""), None);
+    assert_eq!(task_named(" fix ssh "), Some(Task::FixSsh));
+    assert_eq!(task_named(Task::FixSsh.id()), Some(Task::FixSsh));
+    assert_eq!(task_named(""), None);
     assert_eq!(task_name("unknown-id"), "unknown-id");
 }
 

@@ -15,7 +15,7 @@ use rp_base::text::clean;
 use rp_database::{StoreError, Typed, Versioned, update_if};
 use rp_documents::cluster::provisioning::Request;
 use rp_documents::cluster::{Edge, Map, Properties, Shared};
-use rp_documents::maintenance::{Task, Times};
+use rp_documents::maintenance::Task;
 use rp_documents::{ClusterDocument, ManifestDocument, ResourceId, Rights, Side};
 use rp_operator_api::Flag;
 use rp_operator_api::flags::{Fallback, SetError, checked, default_set};
@@ -68,7 +68,7 @@ pub async fn set_flags(
     record(state, user, "operator.flags", &named(&wanted), &reason, Some(id)).await?;
     let document = change(state, &found.value.id, &wanted).await?;
     let task = Task::SyncClusterObject.id().to_owned();
-    let order = Order { task, reason, times: Times::default(), priority: 0 };
+    let order = Order { task, reason, ..Order::default() };
     let manifest = maintenance::order(state, user, id, order).await.map_err(Fault::from)?;
     let stored: &Map<Shared<String>> = &document.operator_flags;
     let value = |name: &String| stored.get(name)?.get().cloned();

@@ -1,5 +1,6 @@
 //! Machines of a running cluster: started, and behind their load balancers (`contract/cluster.md` §6.15).
 
+use rp_azure::vm_body;
 use rp_azure::{Client, Machines as _, Request, Resources};
 use serde_json::{Value, json};
 
@@ -33,8 +34,7 @@ pub(crate) async fn start_vms(context: &Context) -> Result<(), StepError> {
 /// `running`, `deallocated` …, as the instance view of a machine says; empty: Azure does not say.
 pub(crate) async fn power(client: &Client, id: &str) -> Result<String, StepError> {
     let view = client.instance_view(id).await?.unwrap_or_default();
-    let mut codes = items(&view, "statuses").iter().filter_map(|status| status["code"].as_str());
-    Ok(codes.find_map(|code| code.strip_prefix("PowerState/")).unwrap_or_default().to_owned())
+    Ok(vm_body::power(&view).to_owned())
 }
 
 /// SSH to every master goes through the internal load balancer; masters' cards are in the pools that they belong to.

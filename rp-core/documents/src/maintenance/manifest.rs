@@ -77,6 +77,12 @@ pub struct Manifest {
     /// What a resize of the control plane is to do; only of [`Task::ResizeControlPlane`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resize: Option<Resize>,
+    /// The machine that the task is about, where it needs one ([`Task::needs_machine`]).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub machine: String,
+    /// The machine is taken without a look at the cluster: no check of the control plane, no drain, no wait for the node.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub force: bool,
     /// When it was first started and when it ended, Unix seconds.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub started: i64,
@@ -236,10 +242,15 @@ impl Manifest {
         self.steps.extend(ended.iter().take(room).cloned());
     }
 
-    /// Whether it was begun and may not be dropped any more, also while it waits for its next attempt: a resize that ends
-    /// half-way leaves masters stopped.
-    pub const fn must_end(&self) -> bool {
-        self.resize.is_some() && self.started != 0 && !self.state.is_terminal()
+    /// Whether its task gives the cluster to an operation that waits ([`Task::gives_way`]).
+    pub fn gives_way(&self) -> bool {
+        Task::with_id(&self.maintenance_task_id).is_none_or(Task::gives_way)
+    }
+
+    /// Whether it was begun and may not be dropped any more, also while it waits for its next attempt: a task that does not
+    /// give way leaves machines stopped when it ends half-way.
+    pub fn must_end(&self) -> bool {
+        !self.gives_way() && self.started != 0 && !self.state.is_terminal()
     }
 
     /// What people read of its state: the stored text, or of a task that runs its step.
@@ -247,7 +258,11 @@ impl Manifest {
         if self.state != ManifestState::InProgress || !self.status_text.is_empty() {
             return self.status_text.as_str().into();
         }
-        let (step, node) = self.resize.as_ref().map(|order| order.step(&self.position)).unwrap_or_default();
+        let (step, node) = match &self.resize {
+            Some(order) => order.step(&self.position),
+            None if self.machine.is_empty() => ("", ""),
+            None => (step_name(&self.position), self.machine.as_str()),
+        };
         match (step, node) {
             ("", _) => self.position.as_str().into(),
             (step, "") => step.into(),
@@ -295,8 +310,34 @@ impl Manifest {
         if self.run_before <= self.run_after {
             return Err(super::Problem::new("runBefore", "Must be later than runAfter"));
         }
+        self.check_machine(task)?;
         Ok(task)
     }
+
+    fn check_machine(&self, task: Task) -> Result<(), super::Problem> {
+        let wrong = |message: &str| Err(super::Problem::new("machine", message));
+        match (task.needs_machine(), self.machine.as_str()) {
+            (true, "") => wrong("Must be provided"),
+            (true, name) if !is_machine_name(name) => wrong("Must be the name of a machine"),
+            (true, _) => Ok(()),
+            (false, "") if self.force => {
+                Err(super::Problem::new("force", "Only tasks on a machine can be forced"))
+            }
+            (false, "") => Ok(()),
+            (false, _) => wrong("The task is not about a machine"),
+        }
+    }
+}
+
+/// The name of a step without its kind: `stop` of `action.stop`.
+fn step_name(stored: &str) -> &str {
+    stored.split_once('.').map_or(stored, |(_, name)| name)
+}
+
+/// As Azure and Kubernetes both allow: lower-case letters, digits and dashes, at most 64 characters.
+fn is_machine_name(name: &str) -> bool {
+    let good = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    name.len() <= 64 && name.bytes().all(good)
 }
 
 /// The task of that id, if it can run.
@@ -396,6 +437,9 @@ mod tests {
             |position: &str| status(json!({"state": "InProgress", "position": position, "resize": order}));
         assert_eq!(of("action.stop#2"), "stop of n0");
         assert_eq!(of("condition.rollbackWaitReady#2"), "rollbackWaitReady of n1");
+        let on_machine = json!({"state": "InProgress", "position": "action.stop", "machine": "worker-1"});
+        assert_eq!(status(on_machine), "stop of worker-1");
+        assert_eq!(status(json!({"state": "InProgress", "machine": "worker-1"})), "");
     }
 
     #[test]
@@ -439,18 +483,45 @@ mod tests {
     }
 
     #[test]
-    fn a_resize_that_was_begun_is_not_dropped() {
+    fn what_takes_machines_away_and_was_begun_is_not_dropped() {
         let now = Timestamp::from_seconds(100);
-        let order = json!({"vmSize": "s", "deallocate": true, "masters": []});
-        let waits = |started: i64| {
-            manifest(&json!({"state": "Pending", "runBefore": 99, "started": started, "resize": order}))
-        };
-        assert!(waits(0).is_late(now) && !waits(50).is_late(now));
-        for state in [ManifestState::Cancelled, ManifestState::TimedOut] {
-            assert!(waits(0).with_state(state, "", now).is_some());
-            assert!(waits(50).with_state(state, "", now).is_none(), "{state:?}");
+        for task in [Task::ResizeControlPlane, Task::RestartMachine] {
+            let waits = |started: i64| {
+                manifest(&json!({"state": "Pending", "runBefore": 99, "started": started,
+                    "maintenanceTaskID": task.id()}))
+            };
+            assert!(waits(0).is_late(now) && !waits(50).is_late(now));
+            for state in [ManifestState::Cancelled, ManifestState::TimedOut] {
+                assert!(waits(0).with_state(state, "", now).is_some());
+                assert!(waits(50).with_state(state, "", now).is_none(), "{state:?}");
+            }
+            assert!(waits(50).with_state(ManifestState::InProgress, "", now).is_some());
         }
-        assert!(waits(50).with_state(ManifestState::InProgress, "", now).is_some());
+    }
+
+    #[test]
+    fn tasks_on_machines_name_one_and_others_do_not() {
+        let check = |task: Task, machine: &str, force| {
+            let manifest = Manifest {
+                maintenance_task_id: task.id().to_owned(),
+                run_before: 1,
+                machine: machine.to_owned(),
+                force,
+                ..Manifest::default()
+            };
+            manifest.check().map_err(|problem| problem.to_string())
+        };
+        assert_eq!(check(Task::StopMachine, "a-worker-1", true), Ok(Task::StopMachine));
+        assert_eq!(check(Task::StopMachine, "", false).unwrap_err(), "machine: Must be provided");
+        let long = "a".repeat(65);
+        for bad in ["../x", "A", "a b", "a.b", long.as_str()] {
+            let told = check(Task::StartMachine, bad, false).unwrap_err();
+            assert_eq!(told, "machine: Must be the name of a machine", "{bad}");
+        }
+        let told = check(Task::FixSsh, "a-worker-1", false).unwrap_err();
+        assert_eq!(told, "machine: The task is not about a machine");
+        let told = check(Task::FixSsh, "", true).unwrap_err();
+        assert_eq!(told, "force: Only tasks on a machine can be forced");
     }
 
     #[test]

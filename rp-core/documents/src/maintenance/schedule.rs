@@ -101,6 +101,12 @@ impl Schedule {
     pub fn rules(&self) -> Result<Rules, Problem> {
         let required = |target: &str| Problem::new(target, "Must be provided");
         let task = check_task(&self.maintenance_task_id)?;
+        if task.needs_machine() {
+            return Err(Problem::new(
+                "maintenanceTaskID",
+                "a schedule cannot name the machine that the task needs",
+            ));
+        }
         if self.schedule.is_empty() {
             return Err(required("schedule"));
         }

@@ -19,6 +19,10 @@ pub enum Task {
     OtelReducedLogs,
     OtelMinimalLogs,
     ResizeControlPlane,
+    StartMachine,
+    StopMachine,
+    RestartMachine,
+    RedeployMachine,
 }
 
 /// Whether a task can run.
@@ -32,7 +36,7 @@ pub enum Build {
 }
 
 /// Every task: those of the contract in its order, then ours.
-pub const TASKS: [Task; 14] = [
+pub const TASKS: [Task; 18] = [
     Task::TlsCertificates,
     Task::OperatorReset,
     Task::OperatorFlags,
@@ -47,6 +51,10 @@ pub const TASKS: [Task; 14] = [
     Task::OtelReducedLogs,
     Task::OtelMinimalLogs,
     Task::ResizeControlPlane,
+    Task::StartMachine,
+    Task::StopMachine,
+    Task::RestartMachine,
+    Task::RedeployMachine,
 ];
 
 impl Task {
@@ -161,13 +169,42 @@ impl Task {
                 "Gives the masters another size, one after the other; after a failure back again.",
                 Build::Ordered("POST resizecontrolplane of the cluster makes its manifests"),
             ),
+            Self::StartMachine => (
+                "2c9e4b71-6d0a-4f53-8a1e-90b7c35d4f12",
+                "start machine",
+                "Starts a machine and waits for its node; a node that a stop has cordoned takes pods again.",
+                Build::Ready,
+            ),
+            Self::StopMachine => (
+                "b85a1f06-3e7c-4d29-9f48-17c60e2ad953",
+                "stop machine",
+                "Cordons and drains the node of a machine, then stops the machine and gives its host back.",
+                Build::Ready,
+            ),
+            Self::RestartMachine => (
+                "e170d9c4-58b2-4a36-b6f7-4d2c81f09a3e",
+                "restart machine",
+                "Cordons and drains the node of a machine, stops and starts the machine, and waits for its node.",
+                Build::Ready,
+            ),
+            Self::RedeployMachine => (
+                "46f3b2a8-9c15-4e70-8d64-f0a3795e1bc7",
+                "redeploy machine",
+                "Cordons and drains the node of a machine, moves the machine to another host, and waits for its node.",
+                Build::Ready,
+            ),
         }
     }
 
+    /// Whether its manifests name a machine; schedules cannot.
+    pub const fn needs_machine(self) -> bool {
+        matches!(self, Self::StartMachine | Self::StopMachine | Self::RestartMachine | Self::RedeployMachine)
+    }
+
     /// Whether it gives the cluster to an operation of a customer that waits, after its running step. A task that takes
-    /// masters away does not: an operation would meet a control plane in pieces.
+    /// machines away does not: an operation would meet a cluster in pieces.
     pub const fn gives_way(self) -> bool {
-        !matches!(self, Self::ResizeControlPlane)
+        !matches!(self, Self::ResizeControlPlane) && !self.needs_machine()
     }
 
     /// The least time limit of one run of it; most keep to the limit of the settings.
@@ -175,6 +212,7 @@ impl Task {
         match self {
             // More than the limits of all its steps, there and back.
             Self::ResizeControlPlane => Duration::from_hours(9),
+            _ if self.needs_machine() => Duration::from_hours(2),
             _ => Duration::ZERO,
         }
     }
@@ -204,6 +242,7 @@ mod tests {
         let guide = include_str!("../../../../docs/guides/maintenance.md");
         for task in TASKS {
             let available = match task.build() {
+                Build::Ready if task.needs_machine() => "yes, with a machine",
                 Build::Ready => "yes",
                 Build::Ordered(_) => "by `POST …/resizecontrolplane`",
                 Build::Missing(_) => "no: the API refuses it",

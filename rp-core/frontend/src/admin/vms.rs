@@ -2,6 +2,7 @@
 
 use http::StatusCode;
 use rp_api::{CloudError, vm_sizes};
+use rp_azure::vm_body;
 use serde_json::{Value, json};
 
 use super::azure::{COMPUTE, ManagedGroup, changed, read};
@@ -32,11 +33,11 @@ impl Machine {
 
     /// `running`, `deallocated` …; empty: Azure does not say.
     fn power(&self) -> &str {
-        statuses(&self.body).find_map(|code| code.strip_prefix("PowerState/")).unwrap_or_default()
+        vm_body::power(&self.body["properties"]["instanceView"])
     }
 
     fn size(&self) -> &str {
-        size(&self.body)
+        vm_body::size(&self.body)
     }
 
     /// Runs one of Azure's actions on it, and waits.
@@ -46,22 +47,6 @@ impl Machine {
         changed(self.managed.azure.post(&place, COMPUTE, None)).await?;
         Ok(with_change(self.power(), after))
     }
-}
-
-/// Codes of the statuses of a machine that was read with its instance view, such as `PowerState/running`.
-pub(super) fn statuses(body: &Value) -> impl Iterator<Item = &str> {
-    let statuses = body["properties"]["instanceView"]["statuses"].as_array();
-    statuses.into_iter().flatten().filter_map(|status| status["code"].as_str())
-}
-
-/// The size of a machine, as Azure writes it.
-pub(super) fn size(body: &Value) -> &str {
-    body["properties"]["hardwareProfile"]["vmSize"].as_str().unwrap_or_default()
-}
-
-/// The availability zone of a machine; empty: it is regional.
-pub(super) fn zone(body: &Value) -> &str {
-    body["zones"][0].as_str().unwrap_or_default()
 }
 
 fn missing(name: &str, group: &str) -> String {
@@ -92,20 +77,11 @@ pub(super) async fn stop(of: ActionContext<'_>) -> Result<HttpResponse, Fault> {
 pub(super) async fn redeploy(of: ActionContext<'_>) -> Result<HttpResponse, Fault> {
     let name = of.machine()?;
     let machine = Machine::find(&of, name).await?;
-    if is_ephemeral(&machine.body) {
+    if vm_body::has_ephemeral_disk(&machine.body) {
         let message = format!("VM '{name}' has an Ephemeral Disk OS and cannot be redeployed.");
         return Err(CloudError::new(403, "Forbidden", "", message).into());
     }
     machine.act(&of, "redeploy", "redeployed").await
-}
-
-/// A disk on the host itself, which a redeployment would lose.
-fn is_ephemeral(body: &Value) -> bool {
-    let disk = &body["properties"]["storageProfile"]["osDisk"];
-    let is = |value: &Value, word: &str| value.as_str().is_some_and(|text| text.eq_ignore_ascii_case(word));
-    is(&disk["caching"], "ReadOnly")
-        && is(&disk["diffDiskSettings"]["option"], "Local")
-        && is(&disk["diffDiskSettings"]["placement"], "CacheDisk")
 }
 
 /// Gives a machine another size.
@@ -148,17 +124,5 @@ mod tests {
                 (400, format!("The provided vmSize '{bad}' is unsupported for master."))
             );
         }
-    }
-
-    #[test]
-    fn only_a_disk_in_the_hosts_cache_is_ephemeral() {
-        let disk = |caching: &str, placement: &str| {
-            json!({"properties": {"storageProfile": {"osDisk": {"caching": caching,
-                "diffDiskSettings": {"option": "Local", "placement": placement}}}}})
-        };
-        assert!(is_ephemeral(&disk("ReadOnly", "CacheDisk")));
-        assert!(!is_ephemeral(&disk("ReadWrite", "CacheDisk")));
-        assert!(!is_ephemeral(&disk("ReadOnly", "ResourceDisk")));
-        assert!(!is_ephemeral(&json!({})));
     }
 }

@@ -93,7 +93,9 @@ async fn what_runs_cannot_be_cancelled() {
 async fn only_tasks_that_can_run_are_taken() {
     let api = with_cluster().await;
     for task in TASKS {
-        let told = api.call("PUT", &manifests(), Some(json!({"maintenanceTaskID": task.id()}))).await;
+        let machine = if task.needs_machine() { "worker-1" } else { "" };
+        let body = json!({"maintenanceTaskID": task.id(), "machine": machine});
+        let told = api.call("PUT", &manifests(), Some(body)).await;
         let ready = task.build() == rp_documents::maintenance::Build::Ready;
         assert_eq!(told.status.as_u16(), if ready { 201 } else { 400 }, "{}: {}", task.name(), told.text);
         assert_eq!(told.text.contains(&format!("task '{}' is not available: ", task.name())), !ready);
@@ -105,6 +107,15 @@ async fn only_tasks_that_can_run_are_taken() {
     let with = |name: &str, value: i64| json!({"maintenanceTaskID": Task::FixSsh.id(), name: value});
     assert_eq!(refused(with("priority", -1)).await, invalid("priority"));
     assert_eq!(refused(with("runBefore", 5)).await, invalid("runBefore"));
+    let restart = |machine: &str| json!({"maintenanceTaskID": Task::RestartMachine.id(), "machine": machine});
+    assert_eq!(refused(restart("")).await, invalid("machine"));
+    assert_eq!(refused(restart("../worker-1")).await, invalid("machine"));
+    let made = order(
+        &api,
+        json!({"maintenanceTaskID": Task::StartMachine.id(), "machine": "worker-1", "force": true}),
+    )
+    .await;
+    assert_eq!((&made["machine"], &made["force"]), (&json!("worker-1"), &json!(true)));
     let told = api.call("PUT", &manifests(), Some(json!({"maintenanceTaskID": 5}))).await;
     assert_eq!(told.refusal(), (400, "InvalidRequestContent".to_owned(), String::new()));
 }

@@ -47,7 +47,8 @@ pub(super) async fn maintain(shared: &Arc<Shared>, cluster: &str) -> Result<(), 
         true => {
             let (own, others) =
                 due.into_iter().partition(|found| found.value.maintenance_manifest.must_end());
-            explain(shared, others, "waits: the control plane of the cluster is being resized").await?;
+            explain(shared, others, "waits: a task takes machines of the cluster away and has not ended")
+                .await?;
             own
         }
     };

@@ -1,13 +1,13 @@
 //! What is read and written of one master: its virtual machine in Azure, its Machine and its node in the cluster.
 
-use rp_actions::control_plane::{API_SERVER, ETCD, MACHINE_SET, MASTERS, Operator, check_machine_set};
+use rp_actions::control_plane::{API_SERVER, ETCD, MACHINE_SET, MASTERS, check_machine_set};
+use rp_azure::vm_body::size;
 use rp_azure::{Machines as _, Resources as _};
 use rp_documents::maintenance::MasterResize;
-use rp_openshift::{
-    ClusterOperator, ControlPlaneMachineSet, MACHINE_SIZE, MainRole, NODE_SIZES, Node, Whole,
-};
+use rp_openshift::{ControlPlaneMachineSet, MACHINE_SIZE, NODE_SIZES, Whole};
 use serde_json::{Value, json};
 
+use super::super::nodes::{check_operator, control_plane_nodes, is_etcd_healthy};
 use crate::conditions::MACHINES;
 use crate::context::Context;
 use crate::errors::StepError;
@@ -42,7 +42,7 @@ pub(super) fn master(context: &Context, n: usize) -> Result<&MasterResize, StepE
 /// Whether a master may be taken away: all serve, etcd is healthy, and the machine has the size that the order knows.
 pub(super) async fn check(context: &Context, n: usize) -> Result<(), StepError> {
     let kube = Kube::connect(context)?;
-    let nodes = nodes(&kube).await?;
+    let nodes = control_plane_nodes(&kube).await?;
     let own = master(context, n)?.node.as_str();
     if nodes.len() != MASTERS || !nodes.iter().any(|node| node.metadata.name.as_str() == own) {
         return Err(StepError::other(format!(
@@ -77,15 +77,6 @@ async fn check_unchanged(kube: &Kube) -> Result<(), StepError> {
     check_machine_set(set.as_ref()).map_err(StepError::other)
 }
 
-async fn check_operator(kube: &Kube, rule: Operator) -> Result<(), StepError> {
-    rule.check(&kube.get_required(&rule.path()).await?).map_err(StepError::other)
-}
-
-async fn nodes(kube: &Kube) -> Result<Vec<Node<Whole>>, StepError> {
-    let label = format!("node-role.kubernetes.io/{}=", MainRole::Master.as_str());
-    kube.list("/api/v1/nodes", &label).await
-}
-
 /// Whether this master may be stopped on the way back: all others serve. While it serves itself, etcd must be healthy too.
 pub(super) async fn may_stop_back(context: &Context, n: usize) -> Result<ConditionStatus, StepError> {
     if has_size(context, n, Size::Before).await? {
@@ -93,7 +84,7 @@ pub(super) async fn may_stop_back(context: &Context, n: usize) -> Result<Conditi
     }
     let own = master(context, n)?.node.as_str();
     let mut serves = false;
-    for node in nodes(&Kube::connect(context)?).await? {
+    for node in control_plane_nodes(&Kube::connect(context)?).await? {
         match (node.metadata.name.as_str(), node.ready().is_true()) {
             (name, ready) if name == own => serves = ready,
             (_, true) => {}
@@ -122,10 +113,6 @@ fn machine_id(context: &Context, n: usize) -> Result<String, StepError> {
 
 async fn machine(context: &Context, n: usize) -> Result<Value, StepError> {
     must_get(&context.customer(), &machine_id(context, n)?, COMPUTE).await
-}
-
-fn size(machine: &Value) -> &str {
-    machine["properties"]["hardwareProfile"]["vmSize"].as_str().unwrap_or_default()
 }
 
 /// Whether the machine has that size.
@@ -161,20 +148,6 @@ pub(super) async fn start(context: &Context, n: usize) -> Result<(), StepError> 
         client.start(&id).await?;
     }
     Ok(())
-}
-
-pub(super) async fn is_ready(context: &Context, n: usize) -> Result<ConditionStatus, StepError> {
-    let name = &master(context, n)?.node;
-    let node: Node<Whole> = Kube::connect(context)?.get_required(&format!("/api/v1/nodes/{name}")).await?;
-    Ok(match node.ready().is_true() {
-        true => ConditionStatus::Yes,
-        false => ConditionStatus::not_yet(format!("node {name} is not Ready")),
-    })
-}
-
-pub(super) async fn is_etcd_healthy(context: &Context) -> Result<ConditionStatus, StepError> {
-    let etcd: ClusterOperator<Whole> = Kube::connect(context)?.get_required(&ETCD.path()).await?;
-    Ok(etcd.unsettled(ETCD.name).map_or(ConditionStatus::Yes, ConditionStatus::NotYet))
 }
 
 /// Writes the size into the provider spec and the label of the Machine.

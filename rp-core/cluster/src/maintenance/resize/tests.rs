@@ -8,52 +8,44 @@ use rp_documents::maintenance::MasterResize;
 use rp_simulator_azure::{Fault, FaultResponse};
 use serde_json::json;
 use tests_kit::{GENEROUS, until};
-use tokio_util::sync::CancellationToken;
 
+use super::super::TaskOrder;
+use super::super::tests::rig::{self, BEFORE, Rig, terminal};
 use super::*;
-use crate::environment::Periods;
-use crate::harness::{Api, Cloud, World, assets};
-use crate::manager::Operation;
-use crate::manager_impl::ClusterManager;
-use crate::{kubeconfigs, values};
+use crate::harness::Api;
 
-const BEFORE: &str = "Standard_D8s_v3";
 const WANTED: &str = "Standard_D16s_v3";
-const ETCD: &str = "/apis/config.openshift.io/v1/clusteroperators/etcd";
 
 struct ResizeRig {
-    cloud: Cloud,
-    world: World,
+    rig: Rig,
     order: Resize,
 }
 
+impl std::ops::Deref for ResizeRig {
+    type Target = Rig;
+
+    fn deref(&self) -> &Rig {
+        &self.rig
+    }
+}
+
 fn node_path(n: usize) -> String {
-    format!("/api/v1/nodes/master-{n}")
+    rig::node_path(&format!("master-{n}"))
 }
 
 fn machine_path(n: usize) -> String {
-    format!("/apis/machine.openshift.io/v1beta1/namespaces/openshift-machine-api/machines/master-{n}")
+    rig::machine_path(&format!("master-{n}"))
 }
 
 /// The kubelet of a master reports so.
 fn set_ready(api: &Api, n: usize, status: &str) {
-    let mut node = api.get(&node_path(n)).unwrap();
-    node["status"]["conditions"][0]["status"] = json!(status);
-    api.put(&node_path(n), node);
+    rig::set_ready(api, &format!("master-{n}"), status);
 }
 
 impl ResizeRig {
     /// Three masters of the old size that serve.
     async fn start() -> Self {
-        let cloud = Cloud::start().await;
-        let longest = Some(Duration::from_secs(20));
-        let periods = Periods { poll: Duration::from_millis(5), longest, ..Periods::CONTRACT };
-        let world = World::new(Arc::clone(&cloud.clients), false, periods);
-        world.api.is_up();
-        let context = world.context(Operation::AdminUpdate);
-        context.set("/properties/networkProfile/privateEndpointIp", "10.0.0.5").await.unwrap();
-        values::ensure_infra_id(&context).await.unwrap();
-        kubeconfigs::write(&context, &assets::state("word")).await.unwrap();
+        let rig = Rig::start().await;
         let master = |n| {
             let name = format!("master-{n}");
             let (node, vm_size) = (name.clone(), BEFORE.to_owned());
@@ -61,64 +53,17 @@ impl ResizeRig {
         };
         let masters = (0..3).rev().map(master).collect();
         let order = Resize { vm_size: WANTED.to_owned(), deallocate: true, masters, ..Resize::default() };
-        let rig = Self { cloud, world, order };
-        assert!(rig.cloud.control.put(context.document().group_id(), json!({"location": "eastus"})));
-        (0..3).for_each(|n| rig.put_master(n));
-        rig.put_etcd("False");
-        rig
-    }
-
-    fn put_master(&self, n: usize) {
-        let (name, size) = (format!("master-{n}"), BEFORE);
-        self.world.api.put(
-            &machine_path(n),
-            json!({"metadata": {"name": name, "labels": {"machine.openshift.io/instance-type": size,
-                "machine.openshift.io/cluster-api-machine-role": "master"}},
-                "spec": {"providerSpec": {"value": {"vmSize": size, "zone": "1"}}}, "status": {"phase": "Running"}}),
-        );
-        self.world.api.put(
-            &node_path(n),
-            json!({"metadata": {"name": name, "labels": {"node-role.kubernetes.io/master": "",
-                "node.kubernetes.io/instance-type": size, "beta.kubernetes.io/instance-type": size}},
-                "spec": {}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}),
-        );
-        let vm = json!({"location": "eastus", "properties": {"hardwareProfile": {"vmSize": size}}});
-        assert!(self.cloud.control.put(&self.vm(n), vm));
-    }
-
-    fn put_etcd(&self, progressing: &str) {
-        let conditions = json!([{"type": "Available", "status": "True"}, {"type": "Degraded", "status": "False"},
-            {"type": "Progressing", "status": progressing}]);
-        let etcd = json!({"metadata": {"name": "etcd"}, "status": {"conditions": conditions}});
-        self.world.api.put(ETCD, etcd);
+        Self { rig, order }
     }
 
     fn vm(&self, n: usize) -> String {
-        let group = self.world.context(Operation::AdminUpdate).document().group_id().to_owned();
-        format!("{group}/providers/Microsoft.Compute/virtualMachines/master-{n}")
+        self.rig.vm_id(&format!("master-{n}"))
     }
 
     async fn run(&self) -> Result<(), TaskFailure> {
-        let steps = StepMetrics::new(&rp_metrics::Registry::new(), rp_metrics::Statsd::none());
-        let manager = ClusterManager::new(Arc::clone(&self.world.env), steps);
-        let free = CancellationToken::new();
-        let order = Resize { cause: self.world.progress.cause(), ..self.order.clone() };
-        let job = self.world.job(Operation::AdminUpdate, &free, &free);
-        manager.maintain(Task::ResizeControlPlane, Some(order), job).await
-    }
-
-    /// Every write to a virtual machine, as `PATCH master-2` or `start master-2`.
-    fn azure_writes(&self) -> Vec<String> {
-        let requests = self.cloud.control.requests();
-        let writes = requests.iter().filter(|request| request.method != Method::GET);
-        let shown = writes.filter_map(|request| {
-            let rest = request.path.split("virtualMachines/").nth(1)?;
-            Some(match rest.split_once('/') {
-                Some((machine, action)) => format!("{action} {machine}"),
-                None => format!("{} {rest}", request.method),
-            })
-        });
-        shown.collect()
+        let resize = Resize { cause: self.world.progress.cause(), ..self.order.clone() };
+        let order = TaskOrder { resize: Some(resize), ..TaskOrder::default() };
+        self.rig.run(Task::ResizeControlPlane, order).await
     }
 
     /// Azure refuses to change the size of that master, so many times.
@@ -142,13 +87,6 @@ impl ResizeRig {
             }
             assert_ne!(node["spec"]["unschedulable"], true, "node {n}");
         }
-    }
-}
-
-fn terminal(ended: Result<(), TaskFailure>) -> String {
-    match ended {
-        Err(TaskFailure::Terminal(text)) => text,
-        other => panic!("{other:?}"),
     }
 }
 

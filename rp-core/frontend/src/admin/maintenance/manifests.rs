@@ -35,6 +35,10 @@ struct NewManifest {
     run_after: i64,
     #[serde(default)]
     run_before: i64,
+    #[serde(default)]
+    machine: String,
+    #[serde(default)]
+    force: bool,
 }
 
 fn manifests(parts: &FrontendParts) -> Typed<ManifestDocument> {
@@ -95,6 +99,7 @@ pub(super) async fn create(
     let times = Times { run_after: sent.run_after, run_before: sent.run_before };
     let now = parts.store.now().await?;
     let manifest = Manifest::ordered(&sent.maintenance_task_id, sent.priority, times, now);
+    let manifest = Manifest { machine: sent.machine, force: sent.force, ..manifest };
     manifest.check().map_err(refused)?;
     let document = ManifestDocument::new(parts.random.uuid().to_string(), path.key(), manifest);
     let made = manifests(parts).create(document).await?;
@@ -116,10 +121,10 @@ pub(super) async fn delete(
     for _ in 0..TRIES {
         let found = find(parts, path, id).await?;
         refuse_under_way(&found.value)?;
-        // Whatever stands there goes: the contract's deletion has no condition. An order of a resize may begin meanwhile.
-        let expect = match found.value.maintenance_manifest.resize {
-            Some(_) => Expect::Version(found.version),
-            None => Expect::Any,
+        // Whatever stands there goes: the contract's deletion has no condition. What must end may begin meanwhile.
+        let expect = match found.value.maintenance_manifest.gives_way() {
+            false => Expect::Version(found.version),
+            true => Expect::Any,
         };
         match manifests(parts).delete(&found.value.id, expect).await {
             Ok(()) | Err(StoreError::Gone { .. }) => return Ok(json_response(StatusCode::OK, &json!({}))),
@@ -130,10 +135,10 @@ pub(super) async fn delete(
     Err(unavailable().into())
 }
 
-/// 409: a resize of the control plane was begun.
+/// 409: a task that takes machines away was begun.
 fn refuse_under_way(document: &ManifestDocument) -> Result<(), CloudError> {
     if document.maintenance_manifest.must_end() {
-        let message = "The control plane is being resized. The resize must come to its end: masters would stay stopped.";
+        let message = "The task was begun and must come to its end: machines would stay stopped.";
         return Err(CloudError::new(409, "RequestNotAllowed", "", message));
     }
     Ok(())

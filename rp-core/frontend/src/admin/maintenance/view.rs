@@ -38,6 +38,11 @@ pub(super) struct ManifestView {
     /// The order of a resize of the control plane.
     #[serde(skip_serializing_if = "Option::is_none")]
     resize: Option<Resize>,
+    /// The machine that the task is about.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    machine: String,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    force: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -84,6 +89,8 @@ pub(super) fn manifest_of_any(document: ManifestDocument) -> ManifestView {
         run_before: manifest.run_before,
         steps: manifest.steps,
         resize: manifest.resize,
+        machine: manifest.machine,
+        force: manifest.force,
     }
 }
 

@@ -3,6 +3,7 @@
 use futures_util::future::try_join_all;
 use rp_actions::control_plane::{API_SERVER, ETCD, MACHINE_SET, MASTERS};
 use rp_api::CloudError;
+use rp_azure::vm_body;
 use rp_openshift::{
     AroCluster, ClusterOperator, ControlPlaneMachineSet, List, Machine, MainRole, Node, Pod, Whole,
 };
@@ -11,7 +12,7 @@ use tokio::{join, try_join};
 
 use super::super::azure::{COMPUTE, ManagedGroup, read};
 use super::super::cluster_api::ClusterApi;
-use super::super::vms::{self, VIRTUAL_MACHINE};
+use super::super::vms::VIRTUAL_MACHINE;
 use super::super::{failed, rules};
 use super::at;
 
@@ -99,9 +100,9 @@ async fn vm(managed: &ManagedGroup, name: &str) -> Result<VirtualMachine, CloudE
     let missing = || failed(format!("The VM of control plane machine '{name}' was not found."));
     let body = found.map_err(|error| failed(unread(name, &error)))?.ok_or_else(missing)?;
     Ok(VirtualMachine {
-        size: vms::size(&body).to_owned(),
-        zone: vms::zone(&body).to_owned(),
-        statuses: vms::statuses(&body).map(str::to_owned).collect(),
+        size: vm_body::size(&body).to_owned(),
+        zone: vm_body::zone(&body).to_owned(),
+        statuses: vm_body::statuses(&body).map(str::to_owned).collect(),
     })
 }
 
