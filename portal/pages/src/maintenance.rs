@@ -74,7 +74,7 @@ pub(crate) fn row(document: &ManifestDocument) -> ManifestRow {
         ManifestState::Cancelled => (ManifestProgress::Cancelled, manifest.ended),
     };
     ManifestRow {
-        task: task_name(&manifest.maintenance_task_id).to_owned(),
+        task: format!("{} {}", task_name(&manifest.maintenance_task_id), manifest.machine).trim().to_owned(),
         progress,
         text: manifest.status().into_owned(),
         scheduled: !manifest.created_by_schedule.is_empty(),

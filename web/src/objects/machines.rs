@@ -268,29 +268,39 @@ fn about_machine(base: &str, row: &MachineRow, machines: &ObservedRows<MachineRo
     Panel::new("object", "Machine").slot(machines.slot("Machine", &heads, MISSING)).with(Block::Pairs(pairs))
 }
 
-/// What can be ordered for a machine: the words of the link, and the name of the task.
-const POWER: [(&str, &str); 4] = [
-    ("Restart…", "restart machine"),
-    ("Redeploy…", "redeploy machine"),
-    ("Stop…", "stop machine"),
-    ("Start…", "start machine"),
-];
+/// Tasks for a machine, as links to the form that orders them: its words, and the name of the task.
+const START: (&str, &str) = ("Start…", "start machine");
+const TAKE_AWAY: [(&str, &str); 3] =
+    [("Restart…", "restart machine"), ("Redeploy…", "redeploy machine"), ("Stop…", "stop machine")];
 
-/// The form that orders a task, filled in.
-fn order_path(base: &str, task: &str, machine: &str) -> String {
+/// Those that fit how the virtual machine is; all where that is not known.
+fn power_links(base: &str, row: &MachineRow) -> Vec<Link> {
+    let power = match &row.vm {
+        Vm::Known { power, .. } => power.as_str(),
+        Vm::NotAsked(_) | Vm::Failed(_) => "",
+    };
+    let mut tasks = Vec::new();
+    if power != "running" {
+        tasks.push(START);
+    }
+    if !matches!(power, "stopped" | "deallocated") {
+        tasks.extend(TAKE_AWAY);
+    }
     let encode = crate::text::encode;
-    format!("{base}/operations?task={}&machine={}#order", encode(task), encode(machine))
+    let link = |(words, task): (&str, &str)| {
+        let machine = encode(row.name());
+        Link::new(words, format!("{base}/operations?task={}&machine={machine}#order", encode(task)))
+    };
+    tasks.into_iter().map(link).collect()
 }
 
 fn vm_panel(base: &str, row: &MachineRow) -> Panel {
-    let mut pairs = vec![Pair::new("State", row.vm.value())];
+    let mut pairs =
+        vec![Pair::new("State", row.vm.value()), Pair::new("Order", Value::Links(power_links(base, row)))];
     let console = format!("{base}/machines/{}/serial", crate::text::encode(row.name()));
     let shell = format!("{base}/terminal?machine={}", crate::text::encode(row.name()));
     let panel = Panel::new("vm", "Virtual machine").link("Terminal", shell);
     let mut panel = panel.link("Serial console", console);
-    for (words, task) in POWER {
-        panel = panel.link(words, order_path(base, task, row.name()));
-    }
     if let Vm::Known { power, provisioning, message, href } = &row.vm {
         pairs.extend([
             Pair::text("Power", &**power),
@@ -308,6 +318,23 @@ fn vm_panel(base: &str, row: &MachineRow) -> Panel {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tasks_fit_the_power_of_the_machine() {
+        let words = |power: &str| {
+            let vm = Vm::Known {
+                power: power.into(),
+                provisioning: String::new(),
+                message: String::new(),
+                href: String::new(),
+            };
+            let row = MachineRow { machine: Arc::default(), vm };
+            power_links("/c", &row).into_iter().map(|link| link.text).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(words("running"), "Restart… Redeploy… Stop…");
+        assert_eq!(words("deallocated"), "Start…");
+        assert_eq!(words(""), "Start… Restart… Redeploy… Stop…");
+    }
 
     #[test]
     fn the_panel_counts_and_judges_with_the_virtual_machines() {
