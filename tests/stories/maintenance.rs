@@ -72,8 +72,13 @@ async fn restarted(aro: &Aro, person: &Session, cluster: &str) -> Result<()> {
     let order = [&order[..], &["--machine", worker, "--wait", "-o", "json"]].concat();
     let ended: Value = serde_json::from_str(&command_line(aro, person, &order).await?)?;
     ensure!(ended["state"] == "Completed" && ended["machine"] == worker, "{ended}");
-    let page = person.get(&format!("{cluster}/machines/{worker}")).await?.ok()?.text;
-    ensure!(page.contains("task=restart%20machine"), "{}", tests_kit::shown(&page));
+    let machine_page = format!("{cluster}/machines/{worker}");
+    until("the machine's page offers to restart it again", GENEROUS, || async {
+        let page = person.get(&machine_page).await?.ok()?.text;
+        ensure!(page.contains("task=restart%20machine"), "{}", tests_kit::shown(&page));
+        Ok(())
+    })
+    .await?;
     let name = format!("restart machine {worker}");
     let entries = aro.session("auditor").await?.audit("maintenance").await?;
     ensure!(entries.iter().any(|entry| entry["name"] == name.as_str()), "no {name} in {entries:?}");

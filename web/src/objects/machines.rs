@@ -273,11 +273,12 @@ const START: (&str, &str) = ("Start…", "start machine");
 const TAKE_AWAY: [(&str, &str); 3] =
     [("Restart…", "restart machine"), ("Redeploy…", "redeploy machine"), ("Stop…", "stop machine")];
 
-/// Those that fit how the virtual machine is; all where that is not known.
+/// Those that fit how the virtual machine is; all where Azure did not say, none where Azure is not asked.
 fn power_links(base: &str, row: &MachineRow) -> Vec<Link> {
     let power = match &row.vm {
         Vm::Known { power, .. } => power.as_str(),
-        Vm::NotAsked(_) | Vm::Failed(_) => "",
+        Vm::Failed(_) => "",
+        Vm::NotAsked(_) => return Vec::new(),
     };
     let mut tasks = Vec::new();
     if power != "running" {
@@ -295,8 +296,11 @@ fn power_links(base: &str, row: &MachineRow) -> Vec<Link> {
 }
 
 fn vm_panel(base: &str, row: &MachineRow) -> Panel {
-    let mut pairs =
-        vec![Pair::new("State", row.vm.value()), Pair::new("Order", Value::Links(power_links(base, row)))];
+    let mut pairs = vec![Pair::new("State", row.vm.value())];
+    let orders = power_links(base, row);
+    if !orders.is_empty() {
+        pairs.push(Pair::new("Order", Value::Links(orders)));
+    }
     let console = format!("{base}/machines/{}/serial", crate::text::encode(row.name()));
     let shell = format!("{base}/terminal?machine={}", crate::text::encode(row.name()));
     let panel = Panel::new("vm", "Virtual machine").link("Terminal", shell);
@@ -334,6 +338,8 @@ mod tests {
         assert_eq!(words("running"), "Restart… Redeploy… Stop…");
         assert_eq!(words("deallocated"), "Start…");
         assert_eq!(words(""), "Start… Restart… Redeploy… Stop…");
+        let unasked = MachineRow { machine: Arc::default(), vm: Vm::NotAsked("no Azure".into()) };
+        assert_eq!(power_links("/c", &unasked), []);
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub(super) async fn run(context: &Context, task: Task, metrics: &StepMetrics) ->
     let plan = plan(task, context.order().force);
     let Err(stopped) = engine::run(context, &plan, metrics).await else { return Ok(()) };
     let is_before = stopped.step.is_some_and(|step| CORDON.iter().any(|before| before.name == step.name));
-    let failed = failure(task, stopped.error);
+    let failed = ended(stopped.step, failure(task, stopped.error));
     if is_before
         && matches!(failed, TaskFailure::Terminal(_))
         && let Err(error) = release(context).await
@@ -64,6 +64,17 @@ pub(super) async fn run(context: &Context, task: Task, metrics: &StepMetrics) ->
         );
     }
     Err(failed)
+}
+
+/// A node that did not come back in the time of its step is for a person to look at: another attempt would only hold the
+/// cluster longer.
+fn ended(step: Option<Step>, failed: TaskFailure) -> TaskFailure {
+    match failed {
+        TaskFailure::Transient(text) if step.is_some_and(|step| step.name == SERVE[0].name) => {
+            TaskFailure::Terminal(text)
+        }
+        failed => failed,
+    }
 }
 
 #[cfg(test)]

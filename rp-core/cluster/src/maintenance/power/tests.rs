@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::super::tests::rig::{Rig, node_path, set_ready, terminal};
 use super::super::{TaskFailure, TaskOrder};
-use super::plan;
+use super::{SERVE, START, ended, plan};
 
 const WORKER: &str = "worker-1";
 
@@ -155,6 +155,14 @@ async fn a_forced_task_leaves_the_cluster_out_of_it() {
     run(&rig, Task::RestartMachine, "master-0", true).await.unwrap();
     assert_eq!(rig.azure_writes(), ["powerOff master-0", "start master-0"]);
     assert!(!is_cordoned(&rig, "master-0"));
+}
+
+#[test]
+fn a_node_that_does_not_come_back_is_not_waited_for_again() {
+    let passes = || TaskFailure::Transient("node worker-1 is not Ready".to_owned());
+    assert!(matches!(ended(Some(SERVE[0]), passes()), TaskFailure::Terminal(_)));
+    assert_eq!(ended(Some(START), passes()), passes());
+    assert_eq!(ended(None, TaskFailure::Lost), TaskFailure::Lost);
 }
 
 #[tokio::test]
