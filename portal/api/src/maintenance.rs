@@ -37,7 +37,7 @@ pub struct ManifestView {
     schedule: String,
     /// The machine that the task is about; empty: it is about none.
     machine: String,
-    /// The machine is taken without a look at the cluster.
+    /// Skips the steps in the cluster.
     force: bool,
     /// 0 (first) to 1000 (last), among those of the cluster that are due.
     priority: i64,
@@ -159,7 +159,7 @@ pub struct NewManifest {
     /// The machine that the task is about.
     #[serde(default)]
     machine: String,
-    /// The machine is taken without a look at the cluster: no check, no drain, no wait for its node.
+    /// Skips the steps in the cluster: check of the control plane, cordon, drain, the wait for the node.
     #[serde(default)]
     force: bool,
 }

@@ -25,7 +25,7 @@ pub struct TaskOrder {
     pub resize: Option<Resize>,
     /// The machine that the task is about; empty: it is about none.
     pub machine: String,
-    /// The cluster is left out of it.
+    /// Skips the steps in the cluster.
     pub force: bool,
 }
 

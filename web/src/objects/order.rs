@@ -63,7 +63,7 @@ pub struct OrderForm {
     pub priority: String,
     /// The machine that the task is about.
     pub machine: String,
-    /// `on`: the machine is taken without a look at the cluster.
+    /// `on`: the steps in the cluster are skipped.
     pub force: String,
 }
 

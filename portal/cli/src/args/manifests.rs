@@ -68,7 +68,7 @@ pub struct OrderArgs {
     /// The machine that the task is about, as in the list of machines of the cluster
     #[arg(long, value_name = "NAME")]
     pub machine: Option<String>,
-    /// Take the machine without a look at the cluster: no check, no drain, no wait for its node
+    /// Skip the steps in the cluster: check of the control plane, cordon, drain, the wait for the node
     #[arg(long)]
     pub force: bool,
     /// Wait for its end; exit code 0 when it is done, 1 when it is not

@@ -27,7 +27,7 @@ pub struct Order {
     pub priority: i64,
     /// The machine that the task is about; empty: it is about none.
     pub machine: String,
-    /// The machine is taken without a look at the cluster.
+    /// Skips the steps in the cluster: check, cordon, drain, the wait for the node.
     pub force: bool,
 }
 

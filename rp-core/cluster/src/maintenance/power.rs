@@ -30,7 +30,7 @@ const CHECK_DISK: Step = action!("checkDisk", check_disk).within(SHORT);
 const REDEPLOY: Step = action!("redeploy", redeploy).within(MACHINE);
 const SERVE: [Step; 2] = [condition!("waitReady", 30, is_back), action!("uncordon", release).within(SHORT)];
 
-/// The steps of a task on a machine. A forced one does not look at the cluster.
+/// The steps of a task on a machine. A forced one skips those in the cluster.
 pub(super) fn plan(task: Task, force: bool) -> Vec<Step> {
     let (look, before, power, after): (&[Step], &[Step], &[Step], &[Step]) = match task {
         Task::StartMachine => (&[], &[], &[START], &SERVE),

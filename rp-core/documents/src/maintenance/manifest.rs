@@ -80,7 +80,7 @@ pub struct Manifest {
     /// The machine that the task is about, where it needs one ([`Task::needs_machine`]).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub machine: String,
-    /// The machine is taken without a look at the cluster: no check of the control plane, no drain, no wait for the node.
+    /// Skips the steps in the cluster: check of the control plane, cordon, drain, the wait for the node.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub force: bool,
     /// When it was first started and when it ended, Unix seconds.

@@ -37,7 +37,7 @@ impl Resize {
     }
 
     /// What the names of steps of the way back begin with.
-    pub const BACK: &str = "rollback";
+    const BACK: &str = "rollback";
 }
 
 /// One master as it was found.

@@ -51,7 +51,7 @@ pub(super) async fn check(context: &Context) -> Result<(), StepError> {
         let name = node_name(context, &kube).await?;
         let Some(_) = kube.get::<Node<Whole>>(&node_path(&name)).await? else {
             return Err(StepError::other(format!(
-                "The cluster has no node {name}. Force the task to leave the cluster out of it."
+                "The cluster has no node {name}. Use force to skip the steps in the cluster."
             )));
         };
         check_control_plane(&kube, &name).await
@@ -77,7 +77,7 @@ async fn check_control_plane(kube: &Kube, own: &str) -> Result<(), StepError> {
 }
 
 fn annotations(node: &mut Value) -> Option<&mut Map<String, Value>> {
-    node["metadata"]["annotations"].as_object_mut()
+    node.pointer_mut("/metadata/annotations")?.as_object_mut()
 }
 
 /// Cordons the node, and notes whether it took pods before and which boot it is in.
@@ -202,7 +202,7 @@ pub(super) async fn release(context: &Context) -> Result<(), StepError> {
             let Some(notes) = annotations(node) else { return false };
             let (ours, noted) = (notes.remove(CORDONED).is_some(), notes.remove(BOOT).is_some());
             if ours {
-                node["spec"]["unschedulable"] = false.into();
+                merge_into(node, &json!({"spec": {"unschedulable": false}}));
             }
             ours || noted
         };

@@ -149,12 +149,24 @@ async fn no_master_is_taken_away_while_another_one_is_not_ready() {
 }
 
 #[tokio::test]
-async fn a_forced_task_leaves_the_cluster_out_of_it() {
+async fn a_forced_task_skips_the_steps_in_the_cluster() {
     let rig = Rig::start().await;
     set_ready(&rig.world.api, "master-1", "Unknown");
     run(&rig, Task::RestartMachine, "master-0", true).await.unwrap();
     assert_eq!(rig.azure_writes(), ["powerOff master-0", "start master-0"]);
     assert!(!is_cordoned(&rig, "master-0"));
+}
+
+#[tokio::test]
+async fn a_node_of_a_strange_shape_is_an_error_and_no_panic() {
+    for strange in
+        [json!({"metadata": {"annotations": "x"}}), json!({"metadata": {"annotations": 5}, "spec": "x"})]
+    {
+        let rig = Rig::start().await;
+        rig.world.api.put(&node_path(WORKER), strange.clone());
+        let ended = run(&rig, Task::StopMachine, WORKER, false).await;
+        assert!(!matches!(ended, Err(TaskFailure::Lost | TaskFailure::HandedOver)), "{strange}: {ended:?}");
+    }
 }
 
 #[test]
