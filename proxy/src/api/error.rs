@@ -445,6 +445,8 @@ fn dial(error: &DialError) -> StatusParts {
         Stage::Connect if error.timed_out => "It did not accept a connection in time",
         Stage::Connect => "It refused the connection",
         Stage::Proxy => "The way over the private link failed",
+        Stage::Tls if error.timed_out => "It did not finish the TLS handshake in time",
+        Stage::Tls if error.broke_off() => "It ended the connection during the TLS handshake",
         Stage::Tls => "Its certificate or ours was not accepted",
     };
     StatusParts {

@@ -51,7 +51,8 @@ async fn a_cluster_that_is_away_says_how() {
     // It listens and never speaks: TLS takes too long.
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     world.cluster(silent.local_addr().unwrap().port());
-    status(&ask(&world, "GET", "/version", &token, "").await, 504, "Timeout", "cluster");
+    let message = status(&ask(&world, "GET", "/version", &token, "").await, 504, "Timeout", "cluster");
+    assert!(message.contains("did not finish the TLS handshake in time"), "{message}");
     // Many ask at once: nobody waits for the others' time as well.
     let began = std::time::Instant::now();
     let all = (0..12).map(|_| ask(&world, "GET", "/version", &token, ""));
@@ -59,6 +60,18 @@ async fn a_cluster_that_is_away_says_how() {
         assert_eq!(answer.status, 504);
     }
     assert!(began.elapsed() < SHORT * 8, "{:?}", began.elapsed());
+    // It ends the connection in the handshake: that says nothing about certificates.
+    let ends = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    world.cluster(ends.local_addr().unwrap().port());
+    let ending = tokio::spawn(async move {
+        while let Ok((connection, _)) = ends.accept().await {
+            drop(connection);
+        }
+    });
+    let message =
+        status(&ask(&world, "GET", "/version", &token, "").await, 502, "ServiceUnavailable", "cluster");
+    assert!(message.contains("ended the connection during the TLS handshake"), "{message}");
+    ending.abort();
     // Somebody else signed its certificate.
     let upstream = echo(&Ca::new(), true).await;
     world.cluster(upstream.port);

@@ -89,6 +89,13 @@ impl DialError {
         Self { side, stage, retry: true, timed_out, cause }
     }
 
+    /// Whether the other side ended the connection, and no more is known.
+    pub fn broke_off(&self) -> bool {
+        use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+        let kind = self.cause.downcast_ref::<io::Error>().map(io::Error::kind);
+        matches!(kind, Some(BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof))
+    }
+
     fn deadline(side: Side, stage: Stage) -> Self {
         Self::new(side, stage, io::Error::new(io::ErrorKind::TimedOut, "no answer before the deadline"))
     }

@@ -153,6 +153,20 @@ impl Wire {
         Err(told.context(format!("waiting for {text:?}; so far: {so_far}")))
     }
 
+    /// As [`Wire::says`], for what an answer streams: one with the status of an error ends the wait.
+    ///
+    /// # Errors
+    /// As [`Wire::says`]; or another answer came.
+    pub async fn streams(&mut self, text: &str) -> Result<()> {
+        self.says("\r\n\r\n").await?;
+        let answer = String::from_utf8_lossy(&self.buffer);
+        if status(&answer) < 400 {
+            return self.says(text).await;
+        }
+        Err(anyhow::Error::from(WireError::ended(&answer))
+            .context(format!("waiting for {text:?}; so far: {answer}")))
+    }
+
     /// Waits until the other side closes, or ends a chunked answer as a cut watch does after its last event; gives
     /// what came before.
     ///

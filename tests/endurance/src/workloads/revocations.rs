@@ -38,7 +38,7 @@ impl Workload for Revocations {
             let path = format!("{}/api/v1/pods?watch=true", access.mount);
             let headers = format!("Authorization: Bearer {}\r\n", access.token);
             let mut wire = environment.wire(&base, &path, &headers).await?;
-            wire.says("\"ADDED\"").await?;
+            wire.streams("\"ADDED\"").await?;
             proxy.at(&base).get(&target).await?.ok()?;
             watches.push((portal.name.clone(), base, wire));
         }

@@ -43,7 +43,7 @@ impl Workload for Watches {
 
     async fn attempt(&self, environment: &Environment, _: Turn) -> Result<()> {
         let mut wire = environment.api_wire(&self.access, "/api/v1/pods?watch=true", "").await?;
-        wire.says("\"ADDED\"").await?;
+        wire.streams("\"ADDED\"").await?;
         // An error here is a watch that stayed open.
         match wire.closed(HELD).await {
             Err(_) => Ok(()),
