@@ -1,7 +1,7 @@
 //! The steps' world for tests: a document with a lease, an API server in memory, an installer that does as it is told.
 
 pub(crate) mod assets;
-mod azure;
+pub(crate) mod azure;
 mod convert_tests;
 pub(crate) mod documents;
 mod engine_tests;

@@ -117,6 +117,7 @@ async fn failures_end_with_what_each_may_read() {
 async fn a_delete_leaves_nothing_and_its_result_comes_before_its_document_goes() {
     let world = World::new().await;
     let manager = Scripted::new(|job| async move {
+        job.progress.create_billing_record("infra", "tenant", "eastus").await?;
         job.progress.end_billing_record().await?;
         Ok(Outcome::Done)
     });
@@ -135,6 +136,10 @@ async fn a_delete_leaves_nothing_and_its_result_comes_before_its_document_goes()
     let at = |what| written.iter().position(|each| *each == what).unwrap();
     assert!(at(("replace", Collection::AsyncOperations)) < at(("delete", CLUSTERS)), "{written:?}");
     assert_eq!(world.log("a").await["result"], "Succeeded");
+    // The bill outlives the cluster.
+    let bill = world.get(Collection::Billing, "a").await.unwrap();
+    let at = |member: &str| bill["billing"][member].as_i64().unwrap_or_else(|| panic!("no {member}: {bill}"));
+    assert!(at("creationTime") <= at("deletionTime"), "{bill}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

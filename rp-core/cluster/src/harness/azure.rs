@@ -121,7 +121,7 @@ fn prepare(control: &ArmControl) {
 }
 
 /// Role and secret of each operator that has an identity of its own here.
-const OPERATORS: [(&str, &str); 3] = [
+pub(crate) const OPERATORS: [(&str, &str); 3] = [
     ("aro-operator", "4436bae4-7702-4c84-919b-c4069ff25ee2"),
     ("disk-csi-driver", "5b7237c5-45e1-49d6-bc18-a1f62f400748"),
     ("image-registry", "8b32b316-c2f5-4ddf-b05b-83dacd2d08b5"),

@@ -173,3 +173,80 @@ async fn custom_manifests(context: &Context) -> Result<Vec<(String, Value)>, Ste
     all.push(("azure-ad-pod-identity-webhook-config.yaml".to_owned(), object));
     Ok(all)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use serde_json::json;
+
+    use super::*;
+    use crate::environment::Periods;
+    use crate::harness::azure::{OPERATORS, role_set, with_identities};
+    use crate::harness::{FixedRoleSets, SUBSCRIPTION, UnreachableAzure, World};
+    use crate::manager::Operation;
+
+    /// A cluster with workload identities that Azure has made.
+    fn world() -> World {
+        let world = World::new(Arc::new(UnreachableAzure), true, Periods::CONTRACT);
+        world.progress.edit(|document| {
+            let cluster = &mut document["openShiftCluster"];
+            with_identities(cluster);
+            let profile = &mut cluster["properties"]["platformWorkloadIdentityProfile"];
+            for (operator, identity) in profile["platformWorkloadIdentities"].as_object_mut().unwrap() {
+                identity["clientId"] = json!(format!("client-of-{operator}"));
+            }
+        });
+        world.with(|env| env.role_sets = Arc::new(FixedRoleSets(vec![role_set()])))
+    }
+
+    fn text(object: &Value, key: &str) -> String {
+        let data = object["data"][key].as_str().unwrap_or_else(|| panic!("no {key}: {object}"));
+        String::from_utf8(STANDARD.decode(data).unwrap()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn each_identity_but_our_own_gets_its_secret_before_the_cluster_is_there() {
+        let context = world().context(Operation::Create);
+        let all = custom_manifests(&context).await.unwrap();
+        let mut names: Vec<_> = all.iter().map(|(name, _)| name.clone()).collect();
+        names.sort();
+        let others =
+            OPERATORS.iter().map(|(operator, _)| *operator).filter(|operator| *operator != OWN_OPERATOR);
+        let mut expected: Vec<_> = others
+            .map(|operator| format!("openshift-{operator}-azure-cloud-credentials-credentials.yaml"))
+            .collect();
+        expected.push("azure-ad-pod-identity-webhook-config.yaml".to_owned());
+        expected.sort();
+        assert_eq!(names, expected);
+        for (name, object) in &all {
+            assert_eq!(
+                (&object["kind"], text(object, "azure_tenant_id")),
+                (&json!("Secret"), context.tenant()),
+                "{name}"
+            );
+            if name.ends_with("-credentials.yaml") {
+                let operator =
+                    object["metadata"]["namespace"].as_str().unwrap().trim_start_matches("openshift-");
+                assert_eq!(text(object, "azure_client_id"), format!("client-of-{operator}"));
+                assert_eq!(text(object, "azure_subscription_id"), SUBSCRIPTION);
+                assert_eq!(text(object, "azure_region"), "eastus");
+                assert_eq!(
+                    text(object, "azure_federated_token_file"),
+                    "/var/run/secrets/openshift/serviceaccount/token"
+                );
+            }
+        }
+        // The installer takes all of them, and no operator of the cluster changes them back.
+        let taken = rp_install::manifests::custom(all).unwrap();
+        assert!(taken.iter().all(|manifest| manifest.unmanaged));
+    }
+
+    #[tokio::test]
+    async fn a_cluster_with_a_principal_has_no_such_manifests() {
+        let context = World::alone().context(Operation::Create);
+        assert_eq!(custom_manifests(&context).await.unwrap(), []);
+    }
+}

@@ -22,6 +22,36 @@ fn manifests_are_the_same_bytes_as_ever() {
 }
 
 #[test]
+fn issuer_and_samples_follow_the_document() {
+    let objects = |change: &dyn Fn(&mut rp_install::InstallFacts)| {
+        let mut facts = facts();
+        change(&mut facts);
+        let ours = manifests::ours(&facts, &"ab".repeat(64)).unwrap();
+        let spec = |path: &str| {
+            let found = ours.iter().find(|manifest| manifest.path == path)?;
+            assert!(!found.unmanaged, "{path}: an operator of the cluster keeps it");
+            Some((found.object["kind"].clone(), found.object["spec"].clone()))
+        };
+        (
+            spec("manifests/cluster-authentication-02-config.yaml"),
+            spec("manifests/cluster-config-samples.yaml"),
+        )
+    };
+    let issuer = "https://oidc.example/tenant/cluster";
+    let (authentication, samples) = objects(&|facts| {
+        facts.oidc_issuer = Some(issuer.to_owned());
+        facts.has_pull_secret = false;
+    });
+    assert_eq!(authentication, Some((json!("Authentication"), json!({ "serviceAccountIssuer": issuer }))));
+    assert_eq!(samples, Some((json!("Config"), json!({ "managementState": "Removed" }))));
+    let (authentication, samples) = objects(&|facts| {
+        facts.oidc_issuer = None;
+        facts.has_pull_secret = true;
+    });
+    assert_eq!((authentication, samples), (None, None));
+}
+
+#[test]
 fn the_config_follows_the_document() {
     let value = |change: &dyn Fn(&mut Value), pointer: &str| {
         let mut properties = properties();
