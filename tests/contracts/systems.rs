@@ -97,7 +97,7 @@ pub(crate) fn without_test<'a>(named: impl Iterator<Item = (&'a str, &'a str)>) 
     Ok(wrong)
 }
 
-const FOLDERS: [(&str, &str); 53] = [
+const FOLDERS: [(&str, &str); 54] = [
     ("stories", "tests/stories"),
     ("contracts", "tests/contracts"),
     ("powercut", "tests/powercut"),
@@ -140,6 +140,7 @@ const FOLDERS: [(&str, &str); 53] = [
     ("rp-simulator", "rp-core/simulator/src"),
     ("rp-tunnel", "rp-core/tunnel"),
     ("tests-installer", "tests/installer"),
+    ("tests-runner", "tests/runner"),
     ("proxy", "proxy"),
     ("web", "web/src"),
     ("web-samples", "web/samples"),
