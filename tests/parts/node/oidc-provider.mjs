@@ -2,7 +2,7 @@
 //
 // Usage: node oidc-provider.mjs CONFIG.json     (the README beside the parts describes the file)
 // Prints {"issuer": ...} on stdout when it answers; everything else goes to stderr.
-import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { createPrivateKey, generateKeyPairSync, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import https from 'node:https';
@@ -63,9 +63,11 @@ async function loadExistingGrant(ctx) {
 
 function signingKeys() {
   if (config.jwks) return config.jwks;
-  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  // By way of PEM: Node 20 locks a key twice, for ever, when the collector frees the job that made the key during its export.
+  const encoding = { publicKeyEncoding: { type: 'spki', format: 'pem' }, privateKeyEncoding: { type: 'pkcs8', format: 'pem' } };
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048, ...encoding });
   const kid = randomBytes(8).toString('hex');
-  return { keys: [{ ...privateKey.export({ format: 'jwk' }), kid, use: 'sig', alg: 'RS256' }] };
+  return { keys: [{ ...createPrivateKey(privateKey).export({ format: 'jwk' }), kid, use: 'sig', alg: 'RS256' }] };
 }
 
 const policy = interactionPolicy.base(); // sign-in and nothing else
