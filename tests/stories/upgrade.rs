@@ -8,7 +8,7 @@ use rp_client::ClusterId;
 use serde_json::json;
 use tests_kit::{
     Aro, AroOptions, GENEROUS, Postgres, StoredFolder, earlier_binary, kubeconfig_server, kubeconfig_token,
-    stored,
+    stored, until,
 };
 
 use crate::command_line::aro as run_aro;
@@ -65,6 +65,7 @@ impl Opened {
         let changed = rp.patch(&id, &json!({ "tags": { "changed": "by a later version" } })).await?;
         let changed = self.aro.explain(changed.wait(LONG).await.map_err(Into::into))?;
         ensure!(changed.properties.provisioning_state == "Succeeded", "{changed:?}");
+        self.portal_shows_the_end().await?;
 
         let person = self.aro.session("elevated").await?;
         let text = person.kubeconfig(&made.to_lowercase(), "read", "a later version", None).await?;
@@ -76,6 +77,19 @@ impl Opened {
         let auditor = self.aro.session("auditor").await?;
         ensure!(!auditor.audit("a%20later%20version").await?.is_empty(), "it is not on record");
         Ok(())
+    }
+
+    /// The portal follows the store a moment later than the operation's result.
+    async fn portal_shows_the_end(&self) -> Result<()> {
+        let admin = self.aro.session("admin").await?;
+        until("the portal shows the end of the change", GENEROUS, || async {
+            let list = admin.get("/api/v1/clusters?limit=100").await?.ok()?.json()?;
+            let mut items = list["items"].as_array().context("items")?.iter();
+            let kept = items.find(|item| item["name"] == "kept").context("the customer's cluster")?;
+            ensure!(kept["provisioningState"] == "Succeeded", "{kept}");
+            Ok(())
+        })
+        .await
     }
 
     async fn stop(&self) -> Result<()> {
