@@ -71,9 +71,7 @@ async fn order(args: OrderArgs, out: &mut Output) -> Result<(), CliError> {
     let path = format!("/api/v1/clusters{cluster}/maintenance");
     let mut body = json!({ "task": args.task, "reason": args.reason, "priority": args.priority });
     put(&mut body, "machine", args.machine);
-    if args.force {
-        body["force"] = true.into();
-    }
+    put(&mut body, "force", args.force.then_some(true));
     put(&mut body, "runAfter", args.run_after);
     put(&mut body, "runBefore", args.run_before);
     let mut answer = client.post(&path, &body).await?;

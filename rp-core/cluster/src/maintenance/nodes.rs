@@ -118,12 +118,20 @@ pub(super) async fn check_operator(kube: &Kube, rule: Operator) -> Result<(), St
     rule.check(&kube.get_required(&rule.path()).await?).map_err(StepError::other)
 }
 
+pub(super) fn node_path(name: &str) -> String {
+    format!("/api/v1/nodes/{name}")
+}
+
 pub(super) async fn is_ready(context: &Context, name: &str) -> Result<ConditionStatus, StepError> {
-    let node: Node<Whole> = Kube::connect(context)?.get_required(&format!("/api/v1/nodes/{name}")).await?;
-    Ok(match node.ready().is_true() {
+    let node = Kube::connect(context)?.get_required(&node_path(name)).await?;
+    Ok(readiness(&node, name))
+}
+
+pub(super) fn readiness(node: &Node<Whole>, name: &str) -> ConditionStatus {
+    match node.ready().is_true() {
         true => ConditionStatus::Yes,
         false => ConditionStatus::not_yet(format!("node {name} is not Ready")),
-    })
+    }
 }
 
 pub(super) async fn is_etcd_healthy(context: &Context) -> Result<ConditionStatus, StepError> {

@@ -1,7 +1,6 @@
 //! Machines of a running cluster: started, and behind their load balancers (`contract/cluster.md` §6.15).
 
-use rp_azure::vm_body;
-use rp_azure::{Client, Machines as _, Request, Resources};
+use rp_azure::{Client, Machines as _, Request, Resources, vm_body};
 use serde_json::{Value, json};
 
 use super::azure::{change, is, items, named, take};
@@ -35,6 +34,27 @@ pub(crate) async fn start_vms(context: &Context) -> Result<(), StepError> {
 pub(crate) async fn power(client: &Client, id: &str) -> Result<String, StepError> {
     let view = client.instance_view(id).await?.unwrap_or_default();
     Ok(vm_body::power(&view).to_owned())
+}
+
+/// The resource id of the virtual machine of that name.
+pub(crate) fn vm_id(document: &Document, name: &str) -> String {
+    format!("{}/providers/Microsoft.Compute/virtualMachines/{name}", document.group_id())
+}
+
+/// Starts a machine that does not run, and waits.
+pub(crate) async fn start_vm(client: &Client, id: &str) -> Result<(), StepError> {
+    if power(client, id).await? != "running" {
+        client.start(id).await?;
+    }
+    Ok(())
+}
+
+/// Runs the action that stops a machine, and waits. `done`: what its power is when there is nothing to do.
+pub(crate) async fn stop_vm(client: &Client, id: &str, action: &str, done: &[&str]) -> Result<(), StepError> {
+    if !done.contains(&power(client, id).await?.as_str()) {
+        client.post(&format!("{id}/{action}"), versions::COMPUTE, None).await?;
+    }
+    Ok(())
 }
 
 /// SSH to every master goes through the internal load balancer; masters' cards are in the pools that they belong to.

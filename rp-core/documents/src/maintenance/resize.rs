@@ -26,7 +26,7 @@ impl Resize {
     /// there takes the masters in their order, the way back in reverse.
     pub fn step<'a>(&'a self, stored: &'a str) -> (&'a str, &'a str) {
         let (name, number) = stored.split_once('#').unwrap_or((stored, "1"));
-        let name = name.split_once('.').map_or(name, |(_, name)| name);
+        let name = step_name(name);
         let number = number.parse::<usize>().ok();
         let at = match name.starts_with(Self::BACK) {
             true => number.and_then(|number| self.masters.len().checked_sub(number)),
@@ -51,4 +51,9 @@ pub struct MasterResize {
     pub vm_size: String,
     #[serde(flatten)]
     pub unknown: Unknown,
+}
+
+/// The name of a step without its kind: `stop` of `action.stop`.
+pub(super) fn step_name(stored: &str) -> &str {
+    stored.split_once('.').map_or(stored, |(_, name)| name)
 }

@@ -1,19 +1,21 @@
 //! What is read and written of the machine: its virtual machine in Azure, its Machine and its node in the cluster.
 
 use rp_actions::control_plane::{ETCD, MASTERS};
-use rp_azure::{Machines as _, Resources as _, vm_body};
-use rp_openshift::{Node, Whole};
+use rp_azure::{Resources as _, vm_body};
+use rp_openshift::Node;
+use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use super::super::nodes::{
-    self, LastResort, again, azure_again, check_operator, control_plane_nodes, unread_is_not_yet,
+    self, LastResort, again, azure_again, check_operator, control_plane_nodes, node_path, readiness,
+    unread_is_not_yet,
 };
 use crate::conditions::MACHINES;
 use crate::context::Context;
 use crate::errors::StepError;
 use crate::kube_api::{Kube, merge_into};
 use crate::resources::azure::must_get;
-use crate::resources::machines::power;
+use crate::resources::machines::{start_vm, stop_vm, vm_id};
 use crate::step::ConditionStatus;
 use crate::templates::versions::COMPUTE;
 
@@ -23,8 +25,7 @@ const CORDONED: &str = "maintenance.aro.openshift.io/cordoned";
 const BOOT: &str = "maintenance.aro.openshift.io/boot-id";
 
 fn machine_id(context: &Context) -> String {
-    let document = context.document();
-    format!("{}/providers/Microsoft.Compute/virtualMachines/{}", document.group_id(), context.order().machine)
+    vm_id(&context.document(), &context.order().machine)
 }
 
 /// The name of the machine's node: the machine's own where the cluster names none.
@@ -39,21 +40,17 @@ async fn node_name(context: &Context, kube: &Kube) -> Result<String, StepError> 
     }
 }
 
-fn node_path(name: &str) -> String {
-    format!("/api/v1/nodes/{name}")
-}
-
 /// Whether the machine may be taken away: it is there, and of a control plane all other masters serve.
 pub(super) async fn check(context: &Context) -> Result<(), StepError> {
     must_get(&context.customer(), &machine_id(context), COMPUTE).await?;
     again(context, || async {
         let kube = Kube::connect(context)?;
         let name = node_name(context, &kube).await?;
-        let Some(_) = kube.get::<Node<Whole>>(&node_path(&name)).await? else {
+        if !kube.exists(&node_path(&name)).await? {
             return Err(StepError::other(format!(
                 "The cluster has no node {name}. Use force to skip the steps in the cluster."
             )));
-        };
+        }
         check_control_plane(&kube, &name).await
     })
     .await
@@ -115,29 +112,18 @@ pub(super) async fn stop_and_deallocate(context: &Context) -> Result<(), StepErr
 
 async fn stop(context: &Context, action: &str, done: &[&str]) -> Result<(), StepError> {
     let (client, id) = (context.customer(), machine_id(context));
-    azure_again(context, || async {
-        if !done.contains(&power(&client, &id).await?.as_str()) {
-            client.post(&format!("{id}/{action}"), COMPUTE, None).await?;
-        }
-        Ok(())
-    })
-    .await
+    azure_again(context, || stop_vm(&client, &id, action, done)).await
 }
 
 pub(super) async fn start(context: &Context) -> Result<(), StepError> {
     let (client, id) = (context.customer(), machine_id(context));
-    azure_again(context, || async {
-        if power(&client, &id).await? != "running" {
-            client.start(&id).await?;
-        }
-        Ok(())
-    })
-    .await
+    azure_again(context, || start_vm(&client, &id)).await
 }
 
 /// Moves the machine to another host, unless its node has started anew since it was cordoned.
 pub(super) async fn redeploy(context: &Context) -> Result<(), StepError> {
-    if !context.order().force && matches!(boot(context).await, Ok(Boot::Another)) {
+    if !context.order().force && matches!(node(context).await, Ok((_, node)) if boot(&node) == Boot::Another)
+    {
         return Ok(());
     }
     let (client, id) = (context.customer(), machine_id(context));
@@ -148,7 +134,16 @@ pub(super) async fn redeploy(context: &Context) -> Result<(), StepError> {
     .await
 }
 
+/// The name of the machine's node, and the node.
+async fn node(context: &Context) -> Result<(String, Value), StepError> {
+    let kube = Kube::connect(context)?;
+    let name = node_name(context, &kube).await?;
+    let node = kube.get_required(&node_path(&name)).await?;
+    Ok((name, node))
+}
+
 /// Which boot a node is in, by its note.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Boot {
     /// The one in which it was cordoned.
     Noted,
@@ -157,26 +152,25 @@ enum Boot {
     Unknown,
 }
 
-async fn boot(context: &Context) -> Result<Boot, StepError> {
-    let kube = Kube::connect(context)?;
-    let node: Value = kube.get_required(&node_path(&node_name(context, &kube).await?)).await?;
+fn boot(node: &Value) -> Boot {
     let noted = node["metadata"]["annotations"][BOOT].as_str().unwrap_or_default();
     let now = node["status"]["nodeInfo"]["bootID"].as_str().unwrap_or_default();
-    Ok(match (noted, now) {
+    match (noted, now) {
         ("", _) | (_, "") => Boot::Unknown,
         (noted, now) if noted == now => Boot::Noted,
         _ => Boot::Another,
-    })
+    }
 }
 
 /// Whether the node serves again. One that the control plane has not yet missed is still reported as Ready.
 pub(super) async fn is_back(context: &Context) -> Result<ConditionStatus, StepError> {
     let looked = async {
-        let name = node_name(context, &Kube::connect(context)?).await?;
-        match boot(context).await? {
-            Boot::Noted => Ok(ConditionStatus::not_yet(format!("node {name} has not started anew"))),
-            Boot::Another | Boot::Unknown => nodes::is_ready(context, &name).await,
+        let (name, node) = node(context).await?;
+        if boot(&node) == Boot::Noted {
+            return Ok(ConditionStatus::not_yet(format!("node {name} has not started anew")));
         }
+        let unreadable = |error| StepError::other(format!("node {name} cannot be read: {error}"));
+        Ok(readiness(&Node::deserialize(&node).map_err(unreadable)?, &name))
     };
     Ok(unread_is_not_yet(looked.await))
 }

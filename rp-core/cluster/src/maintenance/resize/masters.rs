@@ -1,19 +1,19 @@
 //! What is read and written of one master: its virtual machine in Azure, its Machine and its node in the cluster.
 
 use rp_actions::control_plane::{API_SERVER, ETCD, MACHINE_SET, MASTERS, check_machine_set};
+use rp_azure::Resources as _;
 use rp_azure::vm_body::size;
-use rp_azure::{Machines as _, Resources as _};
 use rp_documents::maintenance::MasterResize;
 use rp_openshift::{ControlPlaneMachineSet, MACHINE_SIZE, NODE_SIZES, Whole};
 use serde_json::{Value, json};
 
-use super::super::nodes::{check_operator, control_plane_nodes, is_etcd_healthy};
+use super::super::nodes::{check_operator, control_plane_nodes, is_etcd_healthy, node_path};
 use crate::conditions::MACHINES;
 use crate::context::Context;
 use crate::errors::StepError;
 use crate::kube_api::{Kube, merge_into};
 use crate::resources::azure::must_get;
-use crate::resources::machines::power;
+use crate::resources::machines::{start_vm, stop_vm, vm_id};
 use crate::step::ConditionStatus;
 use crate::templates::versions::COMPUTE;
 
@@ -107,8 +107,7 @@ async fn check_size(context: &Context, n: usize) -> Result<(), StepError> {
 }
 
 fn machine_id(context: &Context, n: usize) -> Result<String, StepError> {
-    let group = context.document().group_id().to_owned();
-    Ok(format!("{group}/providers/Microsoft.Compute/virtualMachines/{}", master(context, n)?.machine))
+    Ok(vm_id(&context.document(), &master(context, n)?.machine))
 }
 
 async fn machine(context: &Context, n: usize) -> Result<Value, StepError> {
@@ -128,10 +127,7 @@ pub(super) async fn stop(context: &Context, n: usize, wanted: Size) -> Result<()
     let (client, id) = (context.customer(), machine_id(context, n)?);
     let deallocate = wanted == Size::Before || context.resize()?.deallocate;
     let (action, after) = if deallocate { ("deallocate", "deallocated") } else { ("powerOff", "stopped") };
-    if power(&client, &id).await? != after {
-        client.post(&format!("{id}/{action}"), COMPUTE, None).await?;
-    }
-    Ok(())
+    stop_vm(&client, &id, action, &[after]).await
 }
 
 pub(super) async fn resize(context: &Context, n: usize, wanted: Size) -> Result<(), StepError> {
@@ -143,11 +139,7 @@ pub(super) async fn resize(context: &Context, n: usize, wanted: Size) -> Result<
 }
 
 pub(super) async fn start(context: &Context, n: usize) -> Result<(), StepError> {
-    let (client, id) = (context.customer(), machine_id(context, n)?);
-    if power(&client, &id).await? != "running" {
-        client.start(&id).await?;
-    }
-    Ok(())
+    start_vm(&context.customer(), &machine_id(context, n)?).await
 }
 
 /// Writes the size into the provider spec and the label of the Machine.
@@ -163,6 +155,6 @@ pub(super) async fn write_machine(context: &Context, n: usize, wanted: Size) -> 
 pub(super) async fn write_node_labels(context: &Context, n: usize, wanted: Size) -> Result<(), StepError> {
     let size = wanted.of(context, n)?;
     let written = json!({"metadata": {"labels": {NODE_SIZES[0]: size, NODE_SIZES[1]: size}}});
-    let path = format!("/api/v1/nodes/{}", master(context, n)?.node);
+    let path = node_path(&master(context, n)?.node);
     Kube::connect(context)?.set(&path, |found| merge_into(found, &written)).await
 }
