@@ -115,15 +115,20 @@ fn operation(route: &Route, doc: RouteDoc, schemas: &mut Schemas, error: &Value)
 }
 
 fn request_body(takes: RouteBody, schemas: &mut Schemas) -> Option<Value> {
-    let (kind, shape) = match takes {
+    let (kind, shape, example) = match takes {
         RouteBody::Undeclared | RouteBody::Empty => return None,
-        RouteBody::Json { shape, .. } => ("application/json", shape),
-        RouteBody::Form { shape } => ("application/x-www-form-urlencoded", shape),
+        // Examples stand in the schema.
+        RouteBody::Json { shape, .. } => ("application/json", shape, None),
+        RouteBody::Form { shape, example } => ("application/x-www-form-urlencoded", shape, Some(example)),
     };
     let schema = schemas.request(shape);
     // No body is read as `{}`.
     let required = schemas.has_required(&schema);
-    Some(json!({ "required": required, "content": { kind: { "schema": schema } } }))
+    let mut content = json!({ "schema": schema });
+    if let Some(example) = example {
+        content["example"] = example.iter().copied().collect();
+    }
+    Some(json!({ "required": required, "content": { kind: content } }))
 }
 
 fn answer(answer: RouteAnswer, schemas: &mut Schemas) -> Value {

@@ -95,7 +95,7 @@ pub enum RouteBody {
         read: fn(&str) -> Result<(), String>,
     },
     /// Fields of a form, or of a query that is too long for a URL.
-    Form { shape: Shape },
+    Form { shape: Shape, example: &'static [(&'static str, &'static str)] },
 }
 
 fn read_json<T: DeserializeOwned>(text: &str) -> Result<(), String> {
@@ -245,8 +245,11 @@ impl Route {
     }
 
     /// Describes a body that is a form.
-    pub(crate) const fn takes_form<T: JsonSchema>(self) -> Self {
-        Self { takes: RouteBody::Form { shape: SchemaGenerator::subschema_for::<T> }, ..self }
+    pub(crate) const fn takes_form<T: JsonSchema>(
+        self,
+        example: &'static [(&'static str, &'static str)],
+    ) -> Self {
+        Self { takes: RouteBody::Form { shape: SchemaGenerator::subschema_for::<T>, example }, ..self }
     }
 
     /// Says that no body is read.

@@ -70,12 +70,13 @@ pub(crate) async fn run(args: ClientArgs) -> Result<()> {
             tokio::time::timeout(PATIENCE, opened).await.context("no session")?
         });
     }
-    let mut held = Vec::with_capacity(args.count);
+    let mut reading = JoinSet::new();
     while let Some(opened) = opening.join_next().await {
-        held.push(opened?.with_context(|| format!("session {}", held.len() + 1))?);
+        let opened = opened?.with_context(|| format!("session {}", reading.len() + 1))?;
+        // At once: on a connection whose output nobody takes the machine opens no more sessions.
+        reading.spawn(read(opened));
     }
-    report::line(serde_json::json!({ "got": held.len() }));
-    let mut reading: JoinSet<()> = held.into_iter().map(read).collect();
+    report::line(serde_json::json!({ "got": reading.len() }));
     if let Some(ended) = reading.join_next().await {
         ended?;
         bail!("a session ended");
