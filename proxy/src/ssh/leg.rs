@@ -100,6 +100,8 @@ struct LegState {
     gone: CancellationToken,
     why: Mutex<Option<String>>,
     refused: Mutex<Option<HostKeyError>>,
+    /// Messages with output of channels that have arrived.
+    output: AtomicU64,
 }
 
 impl Legs {

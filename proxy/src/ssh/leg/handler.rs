@@ -1,12 +1,13 @@
 //! What a machine starts by itself.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use rp_base::chain;
 use rp_net::Target;
 use russh::client::{self, ChannelOpenHandle, DisconnectReason, Msg, Session};
 use russh::keys::PublicKeyOrCertificate;
-use russh::{Channel, ChannelOpenFailure};
+use russh::{Channel, ChannelId, ChannelOpenFailure};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::LegState;
@@ -47,6 +48,22 @@ impl client::Handler for MachineHandler {
                 Ok(false)
             }
         }
+    }
+
+    async fn data(&mut self, _: ChannelId, _: &[u8], _: &mut Session) -> Result<(), russh::Error> {
+        self.state.output.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    async fn extended_data(
+        &mut self,
+        _: ChannelId,
+        _: u32,
+        _: &[u8],
+        _: &mut Session,
+    ) -> Result<(), russh::Error> {
+        self.state.output.fetch_add(1, Ordering::Relaxed);
+        Ok(())
     }
 
     async fn server_channel_open_agent_forward(

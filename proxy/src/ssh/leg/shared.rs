@@ -4,7 +4,7 @@
 //! an agent each client connection has connections of its own, for a use of the agent is audited with the client's address.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -24,8 +24,10 @@ use crate::ssh::machines::Machine;
 const SWEEP_EVERY: Duration = Duration::from_secs(30);
 /// At the end of an access its channels end by themselves, with words. What is left of them so much later is cut.
 const CUT_AFTER: Duration = Duration::from_millis(500);
-/// How long a machine may take to open a session on a connection that is open.
-const SESSION_WITHIN: Duration = Duration::from_secs(10);
+/// How long a machine may say nothing on an open connection that is asked for a session.
+const SESSION_SILENCE: Duration = Duration::from_secs(10);
+/// How long it may take to open the session where the output of other channels arrives before its answer.
+const SESSION_WITHIN: Duration = Duration::from_secs(60);
 /// The same of a forwarded connection, for which the machine has to reach somebody else.
 const FORWARD_WITHIN: Duration = Duration::from_secs(150);
 /// Connections that are tried for one channel.
@@ -273,12 +275,35 @@ impl Leg {
     /// A channel, in time.
     async fn channel(&self, to: &ChannelTarget) -> Result<Channel<Msg>, LegError> {
         let opened = match to {
-            ChannelTarget::Session => tokio::time::timeout(SESSION_WITHIN, self.session()).await,
+            ChannelTarget::Session => {
+                let opening = unless_silent(self.session(), &self.state.output);
+                tokio::time::timeout(SESSION_WITHIN, opening).await
+            }
             ChannelTarget::Forward { host, port } => {
                 tokio::time::timeout(FORWARD_WITHIN, self.direct_tcpip(host, *port)).await
             }
         };
         opened.unwrap_or(Err(LegError::Slow))
+    }
+}
+
+/// The answer of a machine, unless its connection brings nothing at all for [`SESSION_SILENCE`].
+///
+/// # Errors
+/// [`LegError::Slow`] then; else those of the answer.
+async fn unless_silent<T>(
+    answer: impl Future<Output = Result<T, LegError>>,
+    output: &AtomicU64,
+) -> Result<T, LegError> {
+    let mut answer = std::pin::pin!(answer);
+    loop {
+        let before = output.load(Ordering::Relaxed);
+        if let Ok(answer) = tokio::time::timeout(SESSION_SILENCE, answer.as_mut()).await {
+            return answer;
+        }
+        if output.load(Ordering::Relaxed) == before {
+            return Err(LegError::Slow);
+        }
     }
 }
 
@@ -312,3 +337,6 @@ impl Drop for MachineChannel {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
