@@ -19,7 +19,7 @@ use rp_simulator_azure::{ArmControl, ArmStandIn, object_id_of, tenant_of};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::names::{CLIENT_ID, CUSTOMER, CUSTOMER_GROUP, CUSTOMER_NETWORK, MOST_PAIRS, OWN, PAIRS};
+use crate::names::{CLIENT_ID, CUSTOMER, CUSTOMER_GROUP, MOST_PAIRS, OWN, PAIRS, customer_network};
 
 const OWN_GROUP: &str = "aro-rp";
 const GATEWAY_GROUP: &str = "aro-gateway";
@@ -96,7 +96,7 @@ fn clients(services: &Services) -> anyhow::Result<CloudClients> {
 }
 
 /// What stands in Azure before the first cluster: the resource provider's own group with its network and zone, and a
-/// customer's network.
+/// customer's networks.
 fn prepare(stand_in: &ArmControl, settings: &Settings, pairs: usize) {
     for subscription in [OWN, CUSTOMER] {
         stand_in.subscribe(subscription, &tenant_of(subscription));
@@ -127,9 +127,13 @@ fn prepare(stand_in: &ArmControl, settings: &Settings, pairs: usize) {
         let prefix = format!("10.{}.{}.0/24", 16 + at / 256, at % 256);
         json!({"name": format!("{role}-{pair}"), "properties": {"addressPrefix": prefix}})
     };
-    let subnets: Vec<Value> =
-        (1..=pairs).flat_map(|n| [subnet("master", n, 2 * n), subnet("worker", n, 2 * n + 1)]).collect();
-    put(stand_in, &network(&customer, CUSTOMER_NETWORK), vnet(location, "10.16.0.0/12", &json!(subnets)));
+    let pairs: Vec<usize> = (1..=pairs).collect();
+    for some in pairs.chunks(PAIRS) {
+        let both = |pair: &usize| [subnet("master", *pair, 2 * pair), subnet("worker", *pair, 2 * pair + 1)];
+        let subnets: Vec<Value> = some.iter().flat_map(both).collect();
+        let name = customer_network(some.first().copied().unwrap_or(1));
+        put(stand_in, &network(&customer, &name), vnet(location, "10.16.0.0/12", &json!(subnets)));
+    }
 }
 
 /// The customer's subscription, as the resource manager tells of it.

@@ -6,7 +6,7 @@ use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 
 use crate::folder::read_text;
-use crate::names::{CUSTOMER, CUSTOMER_GROUP, CUSTOMER_NETWORK, MOST_PAIRS, SECRET, application};
+use crate::names::{CUSTOMER, CUSTOMER_GROUP, MOST_PAIRS, SECRET, application, customer_network};
 
 /// The version of the API that the body is of.
 const API_VERSION: &str = "2023-11-22";
@@ -18,7 +18,7 @@ pub(crate) struct ClusterRequest {
     pub(crate) body: Value,
 }
 
-/// The body of a cluster; `subnets` chooses the pair of subnets of the customer's network, from 1.
+/// The body of a cluster; `subnets` chooses the pair of subnets of the customer's networks, from 1.
 pub(crate) fn cluster_request(
     name: &str,
     subnets: usize,
@@ -27,7 +27,8 @@ pub(crate) fn cluster_request(
 ) -> anyhow::Result<ClusterRequest> {
     ensure!((1..=MOST_PAIRS).contains(&subnets), "--subnets: 1 to {MOST_PAIRS}");
     let group = format!("/subscriptions/{CUSTOMER}/resourceGroups/{CUSTOMER_GROUP}");
-    let network = format!("{group}/providers/Microsoft.Network/virtualNetworks/{CUSTOMER_NETWORK}/subnets");
+    let network = customer_network(subnets);
+    let network = format!("{group}/providers/Microsoft.Network/virtualNetworks/{network}/subnets");
     let mut body = json!({
         "location": "westeurope",
         "properties": {

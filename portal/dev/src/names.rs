@@ -9,13 +9,20 @@ pub(crate) const CLIENT_ID: &str = "00000000-0000-4000-8000-0000000000de";
 /// A customer who has a network, ready for clusters.
 pub(crate) const CUSTOMER: &str = "00000000-0000-4000-8000-0000000000c0";
 pub(crate) const CUSTOMER_GROUP: &str = "dev";
-pub(crate) const CUSTOMER_NETWORK: &str = "dev-vnet";
-/// Pairs of subnets there, each for one cluster: `master-1` and `worker-1`, and so on.
+/// Pairs of subnets of one network, each for one cluster: `master-1` and `worker-1`, and so on.
 pub(crate) const PAIRS: usize = 20;
-/// The most that its addresses are enough for.
+/// The most in all networks together.
 pub(crate) const MOST_PAIRS: usize = 2000;
 /// The secret of every simulated application: it opens nothing but the stand-in.
 pub(crate) const SECRET: &str = "simulated-not-a-secret";
+
+/// The customer's virtual network that has that pair of subnets, from 1.
+pub(crate) fn customer_network(pair: usize) -> String {
+    match pair.saturating_sub(1) / PAIRS {
+        0 => "dev-vnet".to_owned(),
+        more => format!("dev-vnet-{}", more + 1),
+    }
+}
 
 /// The application of a cluster in that pair of subnets, which no other cluster may use.
 pub(crate) fn application(pair: usize) -> String {
