@@ -25,6 +25,7 @@ mod identity;
 mod impersonation;
 mod kube_protobuf;
 mod metrics;
+mod pings;
 mod pool;
 mod reach;
 mod redaction;
@@ -41,6 +42,7 @@ mod session_recording;
 mod session_status;
 mod upgrade;
 mod watch_end;
+mod web_socket;
 
 pub use act::{ActAnswer, ActRequest};
 pub(crate) use address::bearer;

@@ -5,6 +5,7 @@
 //! last frame of the stream that the client opened as `error`. It can only go between two frames, so what passes to the
 //! client is followed by the heads of its frames. In the middle of one the session is cut without words.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -13,7 +14,9 @@ use http::HeaderMap;
 use serde_json::Value;
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 
+use super::pings::{PingReader, Pings};
 use super::session_recording::{ErrorStream, ErrorStreamReader};
+use super::web_socket::{FrameHead, Frames};
 
 /// A client that takes nothing gets no words.
 const WITHIN: Duration = Duration::from_millis(500);
@@ -28,10 +31,9 @@ const CHANNEL: u8 = 3;
 #[derive(Debug)]
 pub(super) struct SessionStatus {
     protocol: Protocol,
-    head: [u8; 14],
-    had: usize,
-    /// Bytes of the current frame that have not passed.
-    left: u64,
+    frames: Frames,
+    /// Of a WebSocket.
+    pings: Option<Arc<Pings>>,
 }
 
 #[derive(Debug)]
@@ -59,7 +61,10 @@ impl SessionStatus {
                 _ => None,
             }
         };
-        protocol.map(|protocol| Self { protocol, head: [0; 14], had: 0, left: 0 })
+        protocol.map(|protocol| {
+            let is_web_socket = matches!(protocol, Protocol::WebSocket { .. });
+            Self { protocol, frames: Frames::default(), pings: is_web_socket.then(Arc::default) }
+        })
     }
 
     /// The reader that must get the client's bytes, to know where the status goes; `None`: that is known.
@@ -70,60 +75,56 @@ impl SessionStatus {
         }
     }
 
+    /// The reader that must get the client's bytes, to answer its pings; `None`: they go to the cluster.
+    pub(super) fn ping_reader(&self) -> Option<PingReader> {
+        self.pings.as_ref().map(|pings| PingReader::new(Arc::clone(pings)))
+    }
+
     /// Notes what the client got.
-    pub(super) fn passed(&mut self, mut bytes: &[u8]) {
-        while let Some((byte, rest)) = bytes.split_first() {
-            if self.left > 0 {
-                let skipped = usize::try_from(self.left).unwrap_or(usize::MAX).min(bytes.len());
-                self.left -= skipped as u64;
-                bytes = &bytes[skipped..];
-                continue;
-            }
-            self.head[self.had] = *byte;
-            self.had += 1;
-            bytes = rest;
-            if let Some(left) = self.length() {
-                (self.had, self.left) = (0, left);
-            }
+    pub(super) fn passed(&mut self, bytes: &[u8]) {
+        let (frames, protocol) = (&mut self.frames, &mut self.protocol);
+        frames.pass(bytes, |head| protocol.length(head));
+    }
+
+    /// Notes that output of the cluster has passed: a client's pings need not ask whether it lives.
+    pub(super) fn output_passed(&self, bytes: usize) {
+        if let Some(pings) = &self.pings {
+            pings.passed(bytes);
         }
     }
 
-    /// The length of the frame whose head is whole; `None`: it is not.
-    fn length(&mut self) -> Option<u64> {
-        let head = &self.head;
-        match &mut self.protocol {
-            Protocol::Spdy(_) => {
-                (self.had == SPDY_HEAD).then(|| u64::from(u32::from_be_bytes([0, head[5], head[6], head[7]])))
-            }
-            Protocol::WebSocket { inside, .. } => {
-                let (first, second) = (head[0], head[1]);
-                let sized = match second & 0x7f {
-                    126 => 2,
-                    127 => 8,
-                    _ => 0,
-                };
-                // A server masks nothing; one that does is followed all the same.
-                let whole = 2 + sized + if second & 0x80 != 0 { 4 } else { 0 };
-                if self.had < whole {
-                    return None;
-                }
-                match first & 0x0f {
-                    0..=2 => *inside = first & 0x80 == 0,
-                    8 => *inside = true,
-                    _ => {}
-                }
-                Some(match sized {
-                    0 => u64::from(second & 0x7f),
-                    _ => head[2..2 + sized].iter().fold(0, |length, byte| length << 8 | u64::from(*byte)),
-                })
-            }
+    /// Notes whether bytes wait for the client.
+    pub(super) fn set_writing(&self, writing: bool) {
+        if let Some(pings) = &self.pings {
+            pings.set_writing(writing);
         }
+    }
+
+    /// Until a ping is to be answered here and now.
+    pub(super) async fn pong_due(&self) {
+        match &self.pings {
+            Some(pings) if self.frames.are_whole() => pings.due().await,
+            _ => std::future::pending().await,
+        }
+    }
+
+    /// How many of the next bytes go before the answer to a ping: up to the end of a frame where there is an answer, else all.
+    pub(super) fn before_pong(&self, next: &[u8]) -> usize {
+        let due = self.pings.as_ref().is_some_and(|pings| pings.is_due());
+        let end = if due { self.frames.rest_of_frame(next) } else { None };
+        end.unwrap_or(next.len())
+    }
+
+    /// The frame that answers a ping, if it goes here.
+    pub(super) fn take_pong(&self) -> Option<Vec<u8>> {
+        let pings = self.pings.as_ref().filter(|_| self.frames.are_whole());
+        pings.and_then(|pings| pings.take())
     }
 
     /// The bytes that tell a status and end the session; `None` in the middle of a frame, or when the client has opened
     /// no stream for it.
     fn words(&self, status: &Value) -> Option<Vec<u8>> {
-        if self.had > 0 || self.left > 0 {
+        if !self.frames.are_whole() {
             return None;
         }
         let text = status.to_string();
@@ -153,6 +154,29 @@ impl SessionStatus {
         });
         if let Ok(Err(error)) = told.await {
             tracing::debug!(error = %rp_base::chain(&error), "the end of a session was not told");
+        }
+    }
+}
+
+impl Protocol {
+    /// The length of the frame whose head is whole; `None`: it is not.
+    fn length(&mut self, head: &[u8]) -> Option<u64> {
+        match self {
+            Self::Spdy(_) => match head {
+                [_, _, _, _, _, length @ ..] if head.len() == SPDY_HEAD => {
+                    Some(length.iter().fold(0, |length, byte| length << 8 | u64::from(*byte)))
+                }
+                _ => None,
+            },
+            Self::WebSocket { inside, .. } => {
+                let head = FrameHead::read(head)?;
+                match head.opcode() {
+                    0..=2 => *inside = !head.is_final(),
+                    8 => *inside = true,
+                    _ => {}
+                }
+                Some(head.length)
+            }
         }
     }
 }

@@ -17,9 +17,10 @@ use rp_base::SharedClock;
 use rp_documents::Side;
 use rp_recording::Recorder;
 use tokio::io::WriteHalf;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use self::copy::{CopyError, Leg, copy, copy_to_cluster};
+use self::copy::{ClusterEnd, Leg, copy_to_client, copy_to_cluster};
 use super::audit::AuditEntryGuard;
 use super::body::{Body, ClusterBody};
 use super::error::ProxyError;
@@ -29,6 +30,9 @@ use super::redirect;
 use super::session_recording::Tap;
 use super::session_status::SessionStatus;
 use crate::overseer::{Overseer, WatchLimits};
+
+/// How long a client whose cluster broke off may take for the last output.
+const LAST_OUTPUT: Duration = Duration::from_secs(60);
 
 /// What an upgrade needs besides its request.
 pub(super) struct Session {
@@ -186,10 +190,14 @@ async fn relay(
         None => (None, None, None),
     };
     let mut client_side = None;
+    let up = Leg::new(&received, up);
     let both = relayed(
         (client, cluster),
-        Leg::new(&received, up, status.as_ref().and_then(SessionStatus::client_reader)),
-        Leg::new(&sent, down, None),
+        match &status {
+            Some(status) => up.reading_for(status),
+            None => up,
+        },
+        Leg::new(&sent, down),
         (&mut client_side, status),
     );
     let unrecorded = async {
@@ -246,8 +254,19 @@ async fn relayed(
     let (client_read, write) = tokio::io::split(TokioIo::new(client));
     let (cluster_read, cluster_write) = tokio::io::split(TokioIo::new(cluster));
     let ClientSide { write, status } = kept.insert(ClientSide { write, status });
-    let up = copy_to_cluster(client_read, cluster_write, up);
-    let down = async { copy(cluster_read, write, down, status.as_mut()).await.map_err(CopyError::into_io) };
+    let broke_off = Notify::new();
+    let up = async {
+        tokio::select! {
+            done = copy_to_cluster(client_read, cluster_write, up) => done,
+            () = async { broke_off.notified().await; tokio::time::sleep(LAST_OUTPUT).await } => Ok(()),
+        }
+    };
+    let down = async {
+        if copy_to_client(cluster_read, write, down, status.as_mut()).await? == ClusterEnd::BrokeOff {
+            broke_off.notify_one();
+        }
+        Ok(())
+    };
     // Each direction's end is passed on; the stream ends when both have.
     tokio::try_join!(up, down).map(drop)
 }

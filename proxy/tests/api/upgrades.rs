@@ -9,6 +9,8 @@ use crate::world::World;
 const SPDY: &str = "Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\nX-Stream-Protocol-Version: v4.channel.k8s.io\r\nContent-Length: 0\r\n\r\n";
 const EXEC: &str = "/api/v1/namespaces/a/pods/b/exec?command=id&stdin=true";
 const SWITCH: &str = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nX-Stream-Protocol-Version: v4.channel.k8s.io\r\nSet-Cookie: a=b\r\n\r\n";
+const WEB_SOCKET: &str = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: v5.channel.k8s.io\r\n\r\n";
+const SWITCH_WEB_SOCKET: &str = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Protocol: v5.channel.k8s.io\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n";
 
 #[tokio::test]
 async fn bytes_pass_both_ways_from_the_first_and_to_the_last() {
@@ -38,6 +40,7 @@ async fn bytes_pass_both_ways_from_the_first_and_to_the_last() {
     assert!(wire.says("hello").await);
     wire.send("late").await;
     assert_eq!(wire.rest().await, b"hellobye");
+    drop(wire);
     let entry = world.audited("the end", |entry| entry.result.status == 101).await;
     assert_eq!((entry.bytes_in, entry.bytes_out), (9, 8));
     assert_eq!((entry.subresource.as_str(), entry.command.as_slice()), ("exec", &["id".to_owned()][..]));
@@ -184,4 +187,47 @@ async fn a_revocation_cuts_streams_and_watches() {
     let refused = ask(&world, "GET", "/version", token, "").await;
     assert_eq!(refused.status, 401);
     assert!(refused.text().contains("revoked"), "{}", refused.text());
+}
+
+/// An API server closes its connection with the end of the output still in the kernel's queue, and a byte that comes after
+/// that resets the connection, which drops the queue. Clients of WebSockets ping every few seconds.
+#[tokio::test]
+async fn a_ping_after_the_end_costs_no_output() {
+    const MESSAGES: usize = 100;
+    let message = [&[0x82, 127, 0, 0, 0, 0, 0, 1, 0, 0, 1][..], &[b'x'; 65_535]].concat();
+    let world = World::new().await;
+    let (closed, is_closed) = tokio::sync::watch::channel(false);
+    let output = message.repeat(MESSAGES);
+    let upstream = h1(
+        &world.ca,
+        true,
+        script(move |_: ReceivedRequest, mut peer| {
+            let (output, closed) = (output.clone(), closed.clone());
+            async move {
+                peer.write(SWITCH_WEB_SOCKET).await;
+                peer.write(&output).await;
+                closed.send_replace(true);
+                None
+            }
+        }),
+    )
+    .await;
+    world.cluster(upstream.port);
+    let token = world.token(Rights::Write).await;
+    let mut wire = Wire::connect_with_little_room(&world).await;
+    wire.send(format!("{}{WEB_SOCKET}", start("GET", EXEC, &token))).await;
+    assert_eq!(wire.head().await.0, 101);
+    // It reads nothing meanwhile.
+    is_closed.clone().wait_for(|closed| *closed).await.unwrap();
+    for _ in 0..3 {
+        wire.send([0x89, 0x80, 1, 2, 3, 4]).await;
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    let got = wire.rest().await;
+    let pong = [0x8a, 0];
+    let pongs = got.len().saturating_sub(message.len() * MESSAGES) / pong.len();
+    let expected = (0..=MESSAGES).find(|before| {
+        got == [message.repeat(*before), pong.repeat(pongs), message.repeat(MESSAGES - before)].concat()
+    });
+    assert!(expected.is_some() && pongs > 0, "{} bytes, {pongs} pongs", got.len());
 }

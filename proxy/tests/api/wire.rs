@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustls_pki_types::ServerName;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
@@ -38,8 +38,11 @@ impl WireResponse {
 }
 
 pub(crate) async fn tls(world: &World, alpn: &[u8]) -> TlsStream<TcpStream> {
+    tls_over(world, alpn, TcpStream::connect(world.address).await.unwrap()).await
+}
+
+async fn tls_over(world: &World, alpn: &[u8], tcp: TcpStream) -> TlsStream<TcpStream> {
     let config = rp_net::tls::client_config(&world.ca.pem, None, &[alpn]).unwrap();
-    let tcp = TcpStream::connect(world.address).await.unwrap();
     tcp.set_nodelay(true).unwrap();
     let name = ServerName::try_from("127.0.0.1").unwrap();
     TlsConnector::from(Arc::new(config)).connect(name, tcp).await.unwrap()
@@ -55,6 +58,14 @@ pub(crate) fn start(method: &str, path: &str, token: &str) -> String {
 impl Wire {
     pub(crate) async fn connect(world: &World) -> Self {
         Self { stream: tls(world, b"http/1.1").await, buffer: Vec::new() }
+    }
+
+    /// Its kernel keeps few bytes that it has not read.
+    pub(crate) async fn connect_with_little_room(world: &World) -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(4096).unwrap();
+        let tcp = socket.connect(world.address).await.unwrap();
+        Self { stream: tls_over(world, b"http/1.1", tcp).await, buffer: Vec::new() }
     }
 
     pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) {

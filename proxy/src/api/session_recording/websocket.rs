@@ -7,6 +7,7 @@ use bytes::Bytes;
 
 use super::streams::{Channel, StreamDirection};
 use super::{StreamEvent, Unreadable};
+use crate::api::web_socket::FrameHead;
 
 const CONTINUATION: u8 = 0;
 /// Longest message in base64: it is decoded whole.
@@ -70,42 +71,25 @@ impl WebSocket {
     fn begin(&mut self, byte: u8, seen: &mut Vec<StreamEvent>) -> Result<(), Unreadable> {
         self.head[self.head_length] = byte;
         self.head_length += 1;
-        if self.head_length < 2 {
-            return Ok(());
-        }
-        let (first, second) = (self.head[0], self.head[1]);
-        let sized = match second & 0x7f {
-            126 => 2,
-            127 => 8,
-            _ => 0,
-        };
-        let masked = second & 0x80 != 0;
-        if self.head_length < 2 + sized + if masked { 4 } else { 0 } {
-            return Ok(());
-        }
-        let left = match sized {
-            0 => u64::from(second & 0x7f),
-            _ => self.head[2..2 + sized].iter().fold(0, |length, byte| length << 8 | u64::from(*byte)),
-        };
-        let mask = masked.then(|| std::array::from_fn(|place| self.head[2 + sized + place]));
+        let Some(head) = FrameHead::read(&self.head[..self.head_length]) else { return Ok(()) };
         self.head_length = 0;
-        if first & 0x70 != 0 {
+        if head.reserved() != 0 {
             return Err(Unreadable("a WebSocket extension was not agreed on"));
         }
-        let data = match first & 0x0f {
+        let data = match head.opcode() {
             0..=2 => true,
             8..=10 => false,
             _ => return Err(Unreadable("a WebSocket frame of an unknown kind")),
         };
-        let frame = Frame { left, mask, at: 0, data, last: first & 0x80 != 0 };
-        if left >> 63 != 0 {
+        let frame = Frame { left: head.length, mask: head.mask, at: 0, data, last: head.is_final() };
+        if head.length >> 63 != 0 {
             return Err(Unreadable("a WebSocket frame that is too long"));
         }
         // The node's library takes each frame for a message, and its first byte for a channel.
-        if data && self.way.is_up() && (!frame.last || first & 0x0f == CONTINUATION) {
+        if data && self.way.is_up() && (!frame.last || head.opcode() == CONTINUATION) {
             return Err(Unreadable("a WebSocket message in pieces, which the node reads as several"));
         }
-        if left == 0 {
+        if head.length == 0 {
             return self.end(frame, seen);
         }
         self.frame = Some(frame);
