@@ -27,8 +27,13 @@ const IDLE: Duration = Duration::from_secs(4 * 3600);
 const CONNECTIONS: usize = 4096;
 const NEW_PER_MINUTE: u32 = 3000;
 /// The client's certificate is checked in the handshake, so a stranger is who has not ended it.
-const STRANGERS: StrangerLimits =
-    StrangerLimits { connections: 256, per_address: 64, answers: 8, time: Duration::from_secs(30) };
+const STRANGERS: StrangerLimits = StrangerLimits {
+    connections: 256,
+    per_address: 64,
+    answers: 8,
+    time: Duration::from_secs(30),
+    input: StrangerLimits::INPUT,
+};
 /// Health checks show no certificate.
 const HEALTH_CHECKS: usize = 256;
 

@@ -24,6 +24,7 @@ pub fn web(settings: &Settings, listener: &'static str, registry: &Registry) -> 
             per_address: limits.strangers_per_address,
             answers: limits.stranger_answers,
             time: limits.stranger_time,
+            input: StrangerLimits::INPUT,
         }),
         idle: Some(limits.idle),
         stalled: Some(limits.stalled),

@@ -13,6 +13,7 @@ pub(super) fn door_limits(ssh: &rp_config::Ssh, limits: &rp_config::Limits) -> D
             per_address: ssh.max_strangers_per_address,
             answers: 1,
             time: ssh.login_time,
+            input: StrangerLimits::INPUT,
         }),
         // A shell that is not used ends by `terminal.idle`.
         idle: None,

@@ -75,6 +75,14 @@ pub struct StrangerLimits {
     pub answers: usize,
     /// How long a connection may be without a request, and how long an answer may take to be taken in whole.
     pub time: Duration,
+    /// Bytes that the peer may send after a request has begun until the next one does.
+    pub input: u64,
+}
+
+impl StrangerLimits {
+    /// Twice the largest body that a listener of ours reads. Frames of HTTP/2 that ask for nothing take a microsecond of CPU
+    /// each (`bench floods`), so that a connection costs a tenth of a second before it ends.
+    pub const INPUT: u64 = 2 << 20;
 }
 
 impl Default for DoorLimits {

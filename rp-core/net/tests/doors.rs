@@ -56,7 +56,13 @@ impl Drop for Served {
 }
 
 fn strangers() -> StrangerLimits {
-    StrangerLimits { connections: 64, per_address: 8, answers: 4, time: Duration::from_secs(1) }
+    StrangerLimits {
+        connections: 64,
+        per_address: 8,
+        answers: 4,
+        time: Duration::from_secs(1),
+        input: 512 << 10,
+    }
 }
 
 async fn serve(door: DoorLimits, origins: Origins) -> Served {
@@ -244,8 +250,9 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 /// `GET /` without indexing, by the static table.
 const FIELDS: &[u8] = &[0x82, 0x86, 0x84, 0x41, 0x01, b'x'];
 
-/// Writes until the far end has had enough, or all is written; reads what comes beside it.
-async fn flood(address: SocketAddr, chunk: &[u8], times: usize) {
+/// Writes until the far end has had enough, or all is written and a moment has passed; reads what comes beside it. Gives
+/// whether the far end had enough.
+async fn flood(address: SocketAddr, chunk: &[u8], times: usize) -> bool {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(&[PREFACE, &frame(4, 0, 0, &[])].concat()).await.unwrap();
     let (mut read, mut write) = stream.split();
@@ -253,6 +260,7 @@ async fn flood(address: SocketAddr, chunk: &[u8], times: usize) {
         for _ in 0..times {
             write.write_all(chunk).await?;
         }
+        tokio::time::sleep(Duration::from_millis(500)).await;
         Ok::<_, std::io::Error>(())
     };
     let reading = async {
@@ -262,11 +270,11 @@ async fn flood(address: SocketAddr, chunk: &[u8], times: usize) {
     };
     within("the flood", async {
         tokio::select! {
-            _ = writing => {}
-            _ = reading => {}
+            written = writing => written.is_err(),
+            _ = reading => true,
         }
     })
-    .await;
+    .await
 }
 
 /// Resident memory of this process, bytes.
@@ -300,7 +308,7 @@ async fn floods_of_frames_cost_little_and_others_are_served() {
         let address = served.address;
         let flooding = tokio::spawn(async move { flood(address, &chunk, times).await });
         assert!(good(served.address).await.ends_with("page"), "during {name}");
-        flooding.await.unwrap();
+        assert!(flooding.await.unwrap(), "{name}: the connection ends");
         assert!(good(served.address).await.ends_with("page"), "after {name}");
     }
     let grown = resident().saturating_sub(before);

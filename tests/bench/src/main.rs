@@ -9,6 +9,7 @@ mod creates;
 mod dispatch;
 mod exposition;
 mod fake_api_server;
+mod floods;
 mod grants;
 mod latency;
 mod list;
@@ -91,6 +92,8 @@ enum Measured {
     Watches(Scale),
     /// From a revocation to the end of the last open watch
     Revoke(Scale),
+    /// Floods of HTTP/2 frames: CPU time, memory, and how long others wait
+    Floods,
     /// Grants in use, and a store with many more
     Grants(grants::GrantScale),
     /// The audit log: entries a second, and searches
@@ -194,6 +197,7 @@ async fn measured(what: Measured) -> Result<Part> {
         Measured::Stream(scale) => stream::run(&scale).await,
         Measured::Watches(scale) => watches::run(&scale).await,
         Measured::Revoke(scale) => revoke::run(&scale).await,
+        Measured::Floods => floods::run().await,
         Measured::Grants(scale) => grants::run(&scale).await,
         Measured::Audit(scale) => audit::run(&scale).await,
         Measured::List(scale) => list::run(&scale).await,
@@ -243,6 +247,7 @@ async fn all(scale: &Scale, into: Option<&Path>) -> Result<()> {
         Measured::Page,
         Measured::Ssh(ssh::SshScale::default()),
         Measured::Provider(provider),
+        Measured::Floods,
         Measured::Grants(grants::GrantScale { stored: 1_000_000, used: 20_000 }),
         Measured::Audit(audit::AuditScale { entries: 300_000, store: audit::Stores::Both }),
         Measured::List(list::ListScale { clusters: 10_000, requests: 200 }),

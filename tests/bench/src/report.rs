@@ -10,12 +10,13 @@ use tests_kit::report::{ReportPlace, ReportTable};
 pub(crate) use tests_kit::report::{line, progress, verdict};
 
 /// The parts, as their commands and their places in the document are named.
-const PARTS: [&str; 18] = [
+const PARTS: [&str; 19] = [
     "start",
     "requests",
     "stream",
     "watches",
     "revoke",
+    "floods",
     "grants",
     "audit",
     "list",

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -23,6 +23,8 @@ pub enum CloseReason {
     Lingered,
     /// Its peer does not read what waits for it.
     Stalled,
+    /// Its peer sends without asking for anything.
+    Flooded,
 }
 
 impl CloseReason {
@@ -32,6 +34,7 @@ impl CloseReason {
             Self::Idle => "idle",
             Self::Lingered => "lingered",
             Self::Stalled => "stalled",
+            Self::Flooded => "flooded",
         }
     }
 }
@@ -83,6 +86,8 @@ impl fmt::Debug for ConnectionHandle {
 pub(super) struct ConnectionState {
     number: u64,
     known: AtomicBool,
+    /// Bytes that a stranger has sent since the last request began.
+    input: AtomicU64,
     cut: CancellationToken,
     leave: CancellationToken,
     doing: Mutex<ConnectionActivity>,
@@ -109,6 +114,7 @@ impl ConnectionState {
         Self {
             number,
             known: AtomicBool::new(known),
+            input: AtomicU64::new(0),
             cut: CancellationToken::new(),
             leave: CancellationToken::new(),
             doing: Mutex::new(ConnectionActivity {
@@ -185,6 +191,7 @@ impl ConnectionHandle {
             return None;
         }
         doing.requests += 1;
+        self.life.input.store(0, Ordering::Relaxed);
         Some(RequestGuard(self.clone()))
     }
 
@@ -205,6 +212,19 @@ impl ConnectionHandle {
     /// The connection goes on as something else than HTTP: no request of it is counted any more.
     pub(crate) fn upgraded(&self) {
         self.life.doing.lock().upgraded = true;
+    }
+
+    /// Counts bytes that the peer has sent; false: a stranger has sent too many, and the connection ends.
+    pub(super) fn may_send(&self, bytes: usize) -> bool {
+        if self.is_known() {
+            return true;
+        }
+        let sent = self.life.input.fetch_add(bytes as u64, Ordering::Relaxed) + bytes as u64;
+        if self.door.limits().strangers.as_ref().is_none_or(|limits| sent <= limits.input) {
+            return true;
+        }
+        self.door.end(self, CloseReason::Flooded);
+        false
     }
 
     /// Whether a write waits for the peer.
@@ -249,7 +269,9 @@ impl ConnectionHandle {
                 self.life.doing.lock().left_at = Some(Instant::now());
                 self.life.leave.cancel();
             }
-            CloseReason::Evicted | CloseReason::Lingered | CloseReason::Stalled => self.life.cut.cancel(),
+            CloseReason::Evicted | CloseReason::Lingered | CloseReason::Stalled | CloseReason::Flooded => {
+                self.life.cut.cancel();
+            }
         }
         true
     }

@@ -29,7 +29,7 @@ metrics! {
         pub(super) short_of_descriptors: Family<ListenerLabels, Counter> = "short_of_descriptors_total";
         /// Connections that were turned away, by listener and why: connections, address, strangers, rate.
         pub(super) turned_away: Family<FullLabels, Counter> = "turned_away_total";
-        /// Connections that were ended, by listener, why (evicted, idle, lingered, stalled) and whose.
+        /// Connections that were ended, by listener, why (evicted, flooded, idle, lingered, stalled) and whose.
         pub(super) ended: Family<EndLabels, Counter> = "ended_total";
     }
 }

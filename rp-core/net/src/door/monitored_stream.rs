@@ -1,5 +1,5 @@
-//! A connection whose writes are watched: the door can end a write that waits for a peer that reads nothing, no matter
-//! which task holds the connection.
+//! A connection whose bytes are watched: the door can end a write that waits for a peer that reads nothing, no matter which
+//! task holds the connection, and ends one whose peer is not known and only sends.
 
 use std::future::Future as _;
 use std::io;
@@ -54,7 +54,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for MonitoredStream<S> {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_read(cx, buf)
+        let before = buf.filled().len();
+        let polled = Pin::new(&mut self.inner).poll_read(cx, buf);
+        if polled.is_ready() && !self.handle().may_send(buf.filled().len() - before) {
+            buf.set_filled(before);
+            return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
+        }
+        polled
     }
 }
 

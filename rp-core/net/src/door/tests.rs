@@ -11,7 +11,7 @@ fn address(text: &str) -> IpAddr {
 }
 
 fn strangers(connections: usize, per_address: usize) -> Option<StrangerLimits> {
-    Some(StrangerLimits { connections, per_address, answers: 2, time: Duration::from_secs(60) })
+    Some(StrangerLimits { connections, per_address, answers: 2, time: Duration::from_secs(60), input: 1000 })
 }
 
 fn limits() -> DoorLimits {
@@ -287,4 +287,19 @@ async fn a_write_that_waits_for_a_peer_ends_by_the_doors_word() {
     assert_eq!(writing.await.unwrap().unwrap_err().kind(), std::io::ErrorKind::TimedOut);
     assert_eq!(counts(&door), (0, 0), "its place is free");
     drop(far);
+}
+
+#[test]
+fn a_stranger_that_only_sends_ends() {
+    let door = door(limits());
+    let place = door.enter(address("192.0.2.1"), false).unwrap();
+    let stranger = place.handle();
+    assert!(stranger.may_send(999) && stranger.may_send(1));
+    drop(stranger.begin().expect("a request"));
+    assert!(stranger.may_send(1000), "a request may have a body");
+    assert!(!stranger.may_send(1) && is_cut(&place));
+
+    let other = door.enter(address("192.0.2.2"), false).unwrap();
+    other.handle().known();
+    assert!(other.handle().may_send(1 << 30), "who is known sends what it wants");
 }

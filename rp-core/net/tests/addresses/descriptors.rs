@@ -59,7 +59,8 @@ fn files(most: usize) -> Vec<File> {
 /// Whether this process is the listener; then it serves until it is killed.
 async fn is_listener() -> bool {
     let Ok(role) = std::env::var(ROLE) else { return false };
-    let strangers = StrangerLimits { connections: 1000, per_address: 1000, answers: 4, time: NEVER };
+    let strangers =
+        StrangerLimits { connections: 1000, per_address: 1000, answers: 4, time: NEVER, input: 1 << 20 };
     let limits =
         DoorLimits { strangers: (role == "strangers").then_some(strangers), ..DoorLimits::default() };
     let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();

@@ -23,7 +23,8 @@ fn check_loopback() {
 }
 
 fn limits() -> DoorLimits {
-    let strangers = StrangerLimits { connections: 64, per_address: 8, answers: 4, time: GENEROUS };
+    let strangers =
+        StrangerLimits { connections: 64, per_address: 8, answers: 4, time: GENEROUS, input: 1 << 20 };
     DoorLimits { strangers: Some(strangers), ..DoorLimits::default() }
 }
 
