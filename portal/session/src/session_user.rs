@@ -49,7 +49,11 @@ impl SessionUser {
 }
 
 impl SessionStart {
-    /// Fills a session and gives it a new id, so that a planted cookie opens nothing.
+    /// Fills a session, gives it a new id, so that a planted cookie opens nothing, and stores it: what the session layer
+    /// cannot store it answers with a bare 500.
+    ///
+    /// # Errors
+    /// The store does not take it.
     pub async fn fill(&self, session: &Session) -> Result<(), Error> {
         session.clear().await;
         let user = SessionUser { person: self.person.clone(), signed_in: self.at, auth_time: self.auth_time };
@@ -60,6 +64,54 @@ impl SessionStart {
         if let Some(token) = &self.id_token {
             session.insert(ID_TOKEN, token.expose()).await?;
         }
-        session.cycle_id().await
+        session.cycle_id().await?;
+        session.save().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use async_trait::async_trait;
+    use tower_sessions::SessionStore;
+    use tower_sessions::session::{Id, Record};
+    use tower_sessions::session_store::{Error as StoreError, Result};
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Away;
+
+    #[async_trait]
+    impl SessionStore for Away {
+        async fn create(&self, _: &mut Record) -> Result<()> {
+            self.delete(&Id::default()).await
+        }
+
+        async fn save(&self, _: &Record) -> Result<()> {
+            self.delete(&Id::default()).await
+        }
+
+        async fn load(&self, _: &Id) -> Result<Option<Record>> {
+            Ok(None)
+        }
+
+        async fn delete(&self, _: &Id) -> Result<()> {
+            Err(StoreError::Backend("away".to_owned()))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_session_that_is_not_stored_does_not_begin() {
+        let start = SessionStart {
+            person: Person { sub: "s".to_owned(), name: "n".to_owned(), groups: Vec::new() },
+            at: Timestamp::from_millis(0),
+            auth_time: None,
+            id_token: None,
+            sid: None,
+        };
+        let session = Session::new(None, Arc::new(Away), None);
+        assert!(matches!(start.fill(&session).await, Err(Error::Store(_))));
     }
 }
