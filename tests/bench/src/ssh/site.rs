@@ -79,6 +79,8 @@ impl Site {
             ("ARO_SSH__MAX_STRANGERS", "4096"),
             ("ARO_SSH__MAX_STRANGERS_PER_ADDRESS", "4096"),
             ("ARO_SSH__CONNECTIONS_PER_MINUTE", "0"),
+            // aro-dev records unless it is told not to.
+            ("ARO_RECORDING__POLICY", "off"),
             // A development build takes its time.
             ("ARO_SSH__CONNECT_TIME", "60s"),
         ];
