@@ -3,6 +3,7 @@
 //! `tests/soak/run rust_client`: the generator needs Java, and the client's own dependencies take minutes to compile.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use tests_kit::{Aro, AroOptions, part, workspace};
@@ -11,6 +12,8 @@ use tests_kit::{Aro, AroOptions, part, workspace};
 mod robot;
 use robot::{RobotClient, said};
 
+/// The compiler works on some two hundred crates.
+const LIMIT: Duration = Duration::from_mins(15);
 /// A robot's client must find more than twenty.
 const CLUSTERS: u32 = 30;
 
@@ -30,7 +33,7 @@ async fn a_rust_client_of_the_served_document_compiles_and_works() -> Result<()>
     let mut generator = robot.command(Path::new("java"));
     generator.arg("-jar").arg(part("openapi-rust")?).args(["generate", "-g", "rust", "-i", "openapi.json"]);
     generator.args(["-o", "portal-api", "--package-name", "portal-api"]);
-    said("openapi-generator", &mut generator).await?;
+    said(LIMIT, "openapi-generator", &mut generator).await?;
 
     let mut cargo = robot.command(Path::new("cargo"));
     // Another project than this one: neither its target folder nor its flags.
@@ -39,6 +42,6 @@ async fn a_rust_client_of_the_served_document_compiles_and_works() -> Result<()>
         .env("CARGO_TARGET_DIR", folder.join("target"))
         .env_remove("RUSTC_WORKSPACE_WRAPPER");
     cargo.arg(&aro.dev.url).arg(&aro.dev.ca_file).args([&robot.token, cluster]);
-    let done = aro.explain(said("the client", &mut cargo).await)?;
+    let done = aro.explain(said(LIMIT, "the client", &mut cargo).await)?;
     robot.end(&done).await
 }

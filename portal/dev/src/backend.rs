@@ -127,11 +127,11 @@ fn prepare(stand_in: &ArmControl, settings: &Settings, pairs: usize) {
         let prefix = format!("10.{}.{}.0/24", 16 + at / 256, at % 256);
         json!({"name": format!("{role}-{pair}"), "properties": {"addressPrefix": prefix}})
     };
-    let pairs: Vec<usize> = (1..=pairs).collect();
-    for some in pairs.chunks(PAIRS) {
-        let both = |pair: &usize| [subnet("master", *pair, 2 * pair), subnet("worker", *pair, 2 * pair + 1)];
-        let subnets: Vec<Value> = some.iter().flat_map(both).collect();
-        let name = customer_network(some.first().copied().unwrap_or(1));
+    for first in (1..=pairs).step_by(PAIRS) {
+        let here = first..=pairs.min(first + PAIRS - 1);
+        let subnets: Vec<Value> =
+            here.flat_map(|n| [subnet("master", n, 2 * n), subnet("worker", n, 2 * n + 1)]).collect();
+        let name = customer_network(first);
         put(stand_in, &network(&customer, &name), vnet(location, "10.16.0.0/12", &json!(subnets)));
     }
 }

@@ -5,9 +5,11 @@
 
 mod copy;
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::{Either, select};
 use http::{Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use hyper::upgrade::{OnUpgrade, Upgraded};
@@ -17,7 +19,6 @@ use rp_base::SharedClock;
 use rp_documents::Side;
 use rp_recording::Recorder;
 use tokio::io::WriteHalf;
-use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use self::copy::{ClusterEnd, Leg, copy_to_client, copy_to_cluster};
@@ -190,13 +191,9 @@ async fn relay(
         None => (None, None, None),
     };
     let mut client_side = None;
-    let up = Leg::new(&received, up);
     let both = relayed(
         (client, cluster),
-        match &status {
-            Some(status) => up.reading_for(status),
-            None => up,
-        },
+        Leg::new(&received, up).reading_for(status.as_ref()),
         Leg::new(&sent, down),
         (&mut client_side, status),
     );
@@ -254,19 +251,17 @@ async fn relayed(
     let (client_read, write) = tokio::io::split(TokioIo::new(client));
     let (cluster_read, cluster_write) = tokio::io::split(TokioIo::new(cluster));
     let ClientSide { write, status } = kept.insert(ClientSide { write, status });
-    let broke_off = Notify::new();
-    let up = async {
-        tokio::select! {
-            done = copy_to_cluster(client_read, cluster_write, up) => done,
-            () = async { broke_off.notified().await; tokio::time::sleep(LAST_OUTPUT).await } => Ok(()),
-        }
-    };
-    let down = async {
-        if copy_to_client(cluster_read, write, down, status.as_mut()).await? == ClusterEnd::BrokeOff {
-            broke_off.notify_one();
-        }
-        Ok(())
-    };
+    let up = pin!(copy_to_cluster(client_read, cluster_write, up));
+    let down = pin!(copy_to_client(cluster_read, write, down, status.as_mut()));
     // Each direction's end is passed on; the stream ends when both have.
-    tokio::try_join!(up, down).map(drop)
+    match select(up, down).await {
+        Either::Left((done, down)) => {
+            done?;
+            down.await.map(drop)
+        }
+        Either::Right((end, up)) => match end? {
+            ClusterEnd::Closed => up.await,
+            ClusterEnd::BrokeOff => tokio::time::timeout(LAST_OUTPUT, up).await.unwrap_or(Ok(())),
+        },
+    }
 }

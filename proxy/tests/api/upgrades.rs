@@ -220,6 +220,7 @@ async fn a_ping_after_the_end_costs_no_output() {
     assert_eq!(wire.head().await.0, 101);
     // It reads nothing meanwhile.
     soon("the cluster's end", is_closed.clone().wait_for(|closed| *closed)).await.unwrap();
+    // One by one, so that each could reach the cluster before the next: nothing shows a ping that went nowhere.
     for _ in 0..3 {
         wire.send([0x89, 0x80, 1, 2, 3, 4]).await;
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;

@@ -80,8 +80,7 @@ pub struct StrangerLimits {
 }
 
 impl StrangerLimits {
-    /// Twice the largest body that a listener of ours reads. Frames of HTTP/2 that ask for nothing take a microsecond of CPU
-    /// each (`bench floods`), so that a connection costs a tenth of a second before it ends.
+    /// Twice the largest body that a listener of ours reads: much of one may come before a request has shown whose it is.
     pub const INPUT: u64 = 2 << 20;
 }
 

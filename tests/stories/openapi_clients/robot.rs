@@ -10,9 +10,6 @@ use serde_json::{Value, json};
 use tests_kit::{Aro, Folder, Session};
 use tokio::process::Command;
 
-/// A generator or a compiler takes its time beside other stories.
-const LIMIT: Duration = Duration::from_mins(15);
-
 /// A robot that may take kubeconfigs, its token, and the document as this robot gets it.
 pub(crate) struct RobotClient {
     pub(crate) folder: Folder,
@@ -57,9 +54,9 @@ impl RobotClient {
     }
 }
 
-/// Runs a command to its end; gives its standard output.
-pub(crate) async fn said(what: &str, command: &mut Command) -> Result<String> {
-    let output = tokio::time::timeout(LIMIT, command.output()).await;
+/// Runs a command to its end, which comes within `limit`; gives its standard output.
+pub(crate) async fn said(limit: Duration, what: &str, command: &mut Command) -> Result<String> {
+    let output = tokio::time::timeout(limit, command.output()).await;
     let output = output.with_context(|| format!("{what} does not end"))??;
     let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     ensure!(output.status.success(), "{what}: {}\n{out}\n{error}", output.status);

@@ -25,7 +25,7 @@ enum CopyError {
 }
 
 /// How the cluster's side ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum ClusterEnd {
     Closed,
     BrokeOff,
@@ -46,9 +46,9 @@ impl<'a> Leg<'a> {
     }
 
     /// What of the client's bytes must be known to tell it things in the cluster's place.
-    pub(super) fn reading_for(mut self, status: &SessionStatus) -> Self {
-        self.opened = status.client_reader();
-        self.pings = status.ping_reader();
+    pub(super) fn reading_for(mut self, status: Option<&SessionStatus>) -> Self {
+        self.opened = status.and_then(SessionStatus::client_reader);
+        self.pings = status.and_then(SessionStatus::ping_reader);
         self
     }
 
@@ -88,8 +88,8 @@ pub(super) async fn copy_to_cluster(
     }
 }
 
-/// Copies what the cluster sends. One that breaks off ends this direction as one that closes: the protocols inside know
-/// what is missing. Gives whether it did. Output may still be on its way to the client, and what the client sends meanwhile
+/// Copies what the cluster sends; gives how its side ended. One that breaks off ends this direction as one that closes: the
+/// protocols inside know what is missing. Output may still be on its way to the client, and what the client sends meanwhile
 /// is to be read: a connection that is closed with input unread is reset, which drops the output.
 ///
 /// # Errors
@@ -244,7 +244,7 @@ mod tests {
         let (mut cluster, cluster_read) = tokio::io::duplex(4096);
         let (mut seen, cluster_write) = tokio::io::duplex(4096);
         let (up_count, down_count) = (AtomicU64::new(0), AtomicU64::new(0));
-        let up = Leg::new(&up_count, None).reading_for(&status);
+        let up = Leg::new(&up_count, None).reading_for(Some(&status));
         let relay = async {
             let up = copy_to_cluster(client_read, cluster_write, up);
             let down = copy_to_client(
@@ -281,7 +281,7 @@ mod tests {
         let status = web_socket();
         let count = AtomicU64::new(0);
         let mut sent = io::Cursor::new(Vec::new());
-        let up = Leg::new(&count, None).reading_for(&status);
+        let up = Leg::new(&count, None).reading_for(Some(&status));
         // One at a time.
         let (mut client, read) = tokio::io::duplex(PING.len());
         let person = async {
