@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 
 use crate::environment::Environment;
 use crate::excuses::effect;
+use crate::report::progress;
 use crate::windows::{Dependency, FaultWindows};
 
 /// Texts of unexpected failures that are kept.
@@ -146,7 +147,14 @@ async fn work(
         let ended = tokio::time::timeout(limit, attempt).await;
         let result = ended.unwrap_or_else(|_| Err(anyhow!("not done after {} s", limit.as_secs())));
         let (windows, now) = (&environment.windows, Instant::now());
-        tally.lock().count(result, |error| is_excused(error, windows, workload.dependencies(), now));
+        let excused = |error: &anyhow::Error| is_excused(error, windows, workload.dependencies(), now);
+        if let Err(error) = &result
+            && !excused(error)
+        {
+            let text: String = format!("{error:#}").chars().take(LONGEST_TEXT).collect();
+            progress(format_args!("{}: {text}, {}", workload.name(), windows.last(now)));
+        }
+        tally.lock().count(result, excused);
         number += 1;
         let _ = tokio::time::timeout(workload.pause(), stopped.wait_for(|stop| *stop)).await;
     }

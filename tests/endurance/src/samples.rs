@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use rp_documents::Collection;
+use rp_documents::{BUCKETS, Collection};
 use tokio::sync::watch;
 
 use crate::environment::Environment;
@@ -55,6 +55,9 @@ const KEPT: [Collection; 12] = [
     Collection::Recordings,
     Collection::SignIns,
 ];
+
+/// Collections that fill up to a number of rows and stay there: one for each bucket of clusters.
+const FILLING: [(Collection, usize); 1] = [(Collection::Looks, BUCKETS)];
 
 /// What is measured of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -147,6 +150,11 @@ impl Samples {
         for collection in Collection::ALL {
             let (name, kept) = (collection.name(), KEPT.contains(&collection));
             let points = self.rows.get(name).map(Vec::as_slice).unwrap_or_default();
+            if let Some((_, most)) = FILLING.iter().find(|(filling, _)| *filling == collection) {
+                let found = points.iter().map(|point| point.value).fold(0.0, f64::max);
+                report.most(format_args!("{name}: rows"), found, float(*most as u64), "");
+                continue;
+            }
             let Some(line) = fitted(&last_process(points, half)) else {
                 if must_have_slope {
                     report.none(format_args!("{name}: rows, counted too seldom"), 1, &[]);

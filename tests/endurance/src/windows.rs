@@ -76,6 +76,17 @@ impl FaultWindows {
         self.0.lock().iter().any(|window| window.touches(from, to))
     }
 
+    /// When the last fault was, for people.
+    pub(crate) fn last(&self, now: Instant) -> String {
+        match self.0.lock().last() {
+            None => "before any fault".to_owned(),
+            Some(Window { end: None, disturbance, .. }) => format!("during {disturbance:?}"),
+            Some(Window { end: Some(end), disturbance, .. }) => {
+                format!("{:.1} s after {disturbance:?}", now.saturating_duration_since(*end).as_secs_f64())
+            }
+        }
+    }
+
     /// Whether a failure with this effect at this instant comes of a fault.
     pub(crate) fn excuse(&self, effect: FaultEffect, dependencies: &[Dependency], at: Instant) -> bool {
         let windows = self.0.lock();

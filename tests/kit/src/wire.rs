@@ -129,6 +129,18 @@ impl Wire {
         Ok((status(&head), head))
     }
 
+    /// Reads the head of the answer to an upgrade. What follows the head stays for [`Wire::says`].
+    ///
+    /// # Errors
+    /// It is refused, or nothing comes within 30 seconds: a [`WireError`] with the head.
+    pub async fn upgraded(&mut self) -> Result<()> {
+        let (status, head) = self.head().await?;
+        match status {
+            101 => Ok(()),
+            _ => Err(WireError { status, ended: status == 0 }).context(head),
+        }
+    }
+
     /// Reads until what came contains a text.
     ///
     /// # Errors

@@ -42,6 +42,7 @@ impl Workload for Exec {
     async fn attempt(&self, environment: &Environment, turn: Turn) -> Result<()> {
         let headers = format!("{SOCKET}Sec-WebSocket-Protocol: v5.channel.k8s.io\r\n");
         let mut wire = environment.api_wire(&self.access, PATH, &headers).await?;
+        wire.upgraded().await?;
         wire.says("started").await?;
         let word = format!("bytes-of-{}-{}", turn.worker, turn.number);
         // Channel 0 is the standard input.

@@ -54,7 +54,7 @@ impl Workload for Terminals {
         );
         let target = format!("{}/terminal/socket", environment.cluster);
         let mut wire = environment.wire(origin, &target, &headers).await?;
-        wire.says("HTTP/1.1 101").await?;
+        wire.upgraded().await?;
         let place = json!({ "pod": { "namespace": "default", "name": "web" } });
         let open = json!({ "t": "open", "place": place, "size": { "cols": 80, "rows": 24 } });
         wire.send(frame(1, open.to_string().as_bytes())?).await?;

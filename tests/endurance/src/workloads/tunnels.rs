@@ -47,7 +47,7 @@ impl Workload for Tunnels {
             format!("Authorization: Bearer {token}\r\n{SOCKET}Sec-WebSocket-Protocol: aro.tunnel.v1\r\n");
         let target = format!("{}/tunnel", environment.cluster);
         let mut wire = environment.wire(&environment.site.proxy_url, &target, &headers).await?;
-        wire.says("HTTP/1.1 101").await?;
+        wire.upgraded().await?;
         let (host, port) = DESTINATION.split_once(':').context("a destination")?;
         // Frames of `docs/guides/tunnel.md`: kind 1 opens stream 1, kind 4 is data on it.
         let mut open = vec![1, 0, 0, 0, 1];
