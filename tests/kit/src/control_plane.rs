@@ -338,6 +338,8 @@ fn api_server(folder: &Folder, port: u16, etcd: u16) -> Result<Command> {
         "--service-cluster-ip-range=10.0.0.0/24",
         "--kubelet-certificate-authority=ca.crt",
         "--kubelet-preferred-address-types=InternalIP",
+        // As OpenShift has it.
+        "--allow-privileged=true",
         "--disable-admission-plugins=ServiceAccount",
         "--endpoint-reconciler-type=none",
         "--audit-policy-file=audit.yaml",

@@ -15,14 +15,19 @@ import (
 	utilexec "k8s.io/utils/exec"
 )
 
-// ExecInContainer runs argv in the container's working folder and reports how it ended.
+// ExecInContainer runs argv in the container's working folder and reports how it ended. Programs in the folder's bin are
+// the container's own.
 func (n *node) ExecInContainer(_ context.Context, folder, _, container string, argv []string, in io.Reader,
 	out, errOut io.WriteCloser, tty bool, resize <-chan remotecommand.TerminalSize, _ time.Duration,
 ) error {
 	if len(argv) == 0 {
 		return errors.New("no command")
 	}
-	command := exec.CommandContext(n.life, argv[0], argv[1:]...)
+	program := argv[0]
+	if own := filepath.Join(folder, container, "bin", filepath.Base(program)); isFile(own) {
+		program = own
+	}
+	command := exec.CommandContext(n.life, program, argv[1:]...)
 	command.Dir = filepath.Join(folder, container)
 	if err := os.MkdirAll(command.Dir, 0o755); err != nil {
 		return err
@@ -32,6 +37,11 @@ func (n *node) ExecInContainer(_ context.Context, folder, _, container string, a
 		return runOnTerminal(command, in, out, resize)
 	}
 	return run(command, in, out, errOut)
+}
+
+func isFile(path string) bool {
+	found, err := os.Stat(path)
+	return err == nil && found.Mode().IsRegular()
 }
 
 // AttachContainer behaves like a container whose main process is cat: what comes in goes out. Without input it

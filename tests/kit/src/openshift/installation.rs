@@ -21,6 +21,16 @@ impl OpenShift {
         self.kinds_are_served().await
     }
 
+    /// Makes the kinds that only tasks of maintenance read and write.
+    ///
+    /// # Errors
+    /// The API server refuses.
+    pub async fn take_maintenance(&self) -> Result<()> {
+        let folder = part("openshift-crds")?.join("maintenance");
+        self.admin.ok(&["create", "-f", folder.to_str().context("a path")?]).await?;
+        self.kinds_are_served().await
+    }
+
     /// Makes everything that an installation by the service waits for and changes: the kinds of its manifests, the
     /// operators that it waits for, two more workers, the console and the sources of the operator
     /// hub, and the rights of `system:admin`.
