@@ -7,6 +7,7 @@
 pub mod control_plane;
 mod csrs;
 mod drain;
+pub mod etcd;
 mod nodes;
 mod pods;
 mod resource;

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use rp_azure::{AzureClients, Cloud};
 use rp_base::{Secret, SharedClock, SharedRandom};
 use rp_documents::RoleSetDocument;
-use rp_kube::KubeClient;
 use rp_kube::connect::{ClientOptions, Identity};
+use rp_kube::{ExecError, ExecOutput, ExecRequest, KubeClient};
 use rp_net::{Dialer, Target};
 use rp_openshift::pull_secret::{PullSecret, PullSecretError};
 use rp_seal::Keyring;
@@ -183,12 +183,21 @@ pub trait Gateways: Send + Sync + std::fmt::Debug + 'static {
 }
 
 /// Makes clients of clusters' API servers.
+#[async_trait]
 pub trait ClusterClients: Send + Sync + std::fmt::Debug + 'static {
     /// A client with the service's own rights.
     ///
     /// # Errors
     /// What is stored of the cluster cannot be used.
     fn client(&self, target: Arc<Target>) -> Result<KubeClient, StepError>;
+
+    /// Runs a command in a container, by a client of the cluster, and waits until it ends.
+    ///
+    /// # Errors
+    /// [`ExecError`]; the command may have run.
+    async fn exec(&self, client: &KubeClient, command: ExecRequest<'_>) -> Result<ExecOutput, ExecError> {
+        rp_kube::exec(client, command).await
+    }
 }
 
 /// [`ClusterClients`] over private links.

@@ -9,6 +9,7 @@ mod install_tests;
 mod kube;
 mod memory_progress;
 mod plan_tests;
+mod real;
 mod step_tests;
 mod torture;
 
@@ -38,6 +39,7 @@ pub(crate) use assets::{FakeRunner, OneVersion};
 pub(crate) use azure::Cloud;
 pub(crate) use kube::Api;
 pub(crate) use memory_progress::MemoryProgress;
+pub(crate) use real::DirectClients;
 
 pub(crate) const SUBSCRIPTION: &str = "00000000-0000-0000-0000-00000000abcd";
 pub(crate) const TENANT: &str = "11111111-1111-1111-1111-111111111111";

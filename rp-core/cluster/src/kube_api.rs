@@ -51,6 +51,15 @@ impl Kube {
         Ok(self.get::<IgnoredAny>(path).await?.is_some())
     }
 
+    /// The log of a pod's only container from its beginning, at most that many bytes.
+    pub(crate) async fn log(&self, pod: &str, most: usize) -> Result<String, StepError> {
+        let path = format!("{pod}/log?limitBytes={most}");
+        let request = Request::get(&path).body(Vec::new());
+        let request = request.map_err(|error| StepError::other(error.to_string()))?;
+        let text = self.0.request_text(request).await;
+        text.map_err(|error: KubeError| StepError::kube(format!("the log of {pod}"), error))
+    }
+
     /// All objects of a collection, e.g. `/api/v1/nodes`, with a selector of labels or none.
     pub(crate) async fn list<T: DeserializeOwned>(
         &self,

@@ -1,6 +1,7 @@
 //! The tasks of maintenance as plans of steps (`contract/mimo.md` §5).
 
 mod checks;
+mod etcd;
 mod flags;
 mod nodes;
 mod power;
@@ -56,7 +57,10 @@ impl ClusterManager {
         if task == Task::ResizeControlPlane {
             return Box::pin(resize::run(&context, self.step_metrics())).await;
         }
-        if task.needs_machine() {
+        if matches!(task, Task::RecoverEtcd | Task::RenewEtcdCertificates) {
+            return Box::pin(etcd::run(&context, task, self.step_metrics())).await;
+        }
+        if task.is_on_machine() {
             return Box::pin(power::run(&context, task, self.step_metrics())).await;
         }
         let plan = plan(task);
@@ -70,8 +74,8 @@ const FIX_SSH: Step = action!("fixSSH", resources::machines::fix_ssh);
 const SYNC: Step = action!("syncClusterObject", operator::sync_cluster_object);
 const FLAGS: Step = action!("updateOperatorFlags", flags::update_operator_flags);
 
-/// The steps of a task. A task that cannot run ([`Task::build`]) has none, and is refused before; those of a resize and of
-/// tasks on machines depend on their order.
+/// The steps of a task. A task that cannot run ([`Task::build`]) has none, and is refused before; those of a resize, of
+/// tasks on machines and on etcd have modules of their own.
 fn plan(task: Task) -> Vec<Step> {
     let operator_update = || {
         vec![
@@ -99,7 +103,9 @@ fn plan(task: Task) -> Vec<Step> {
         | Task::StartMachine
         | Task::StopMachine
         | Task::RestartMachine
-        | Task::RedeployMachine => Vec::new(),
+        | Task::RedeployMachine
+        | Task::RecoverEtcd
+        | Task::RenewEtcdCertificates => Vec::new(),
         Task::BalancerZones => vec![
             action!(
                 "migrateInternalLoadBalancerZones",
@@ -134,6 +140,8 @@ const fn is_always_transient(task: Task) -> bool {
         | Task::StopMachine
         | Task::RestartMachine
         | Task::RedeployMachine
+        | Task::RecoverEtcd
+        | Task::RenewEtcdCertificates
         | Task::OtelDefault
         | Task::OtelMaxLogs
         | Task::OtelReducedLogs

@@ -22,6 +22,8 @@ pub struct EtcdStatus<R: Reader> {
     /// Among them `EtcdMembersAvailable` and `EtcdMembersDegraded`, whose messages name the members.
     #[serde(deserialize_with = "member")]
     pub conditions: Vec<Condition<R>>,
+    /// The newest revision, which every node is to get.
+    pub latest_available_revision: Int,
     #[serde(deserialize_with = "member")]
     pub node_statuses: Vec<EtcdNode<R>>,
 }

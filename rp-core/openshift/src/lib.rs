@@ -58,8 +58,8 @@ pub use node::{
 };
 pub use operator::{ClusterOperator, OperandVersion, OperatorState, OperatorStatus, RelatedObject};
 pub use pod::{
-    ContainerPair, ContainerPort, ContainerSpec, ContainerState, ContainerStates, ContainerStatus, Pod,
-    PodSpec, PodStatus, StateDetail,
+    ContainerPair, ContainerPort, ContainerSpec, ContainerState, ContainerStates, ContainerStatus,
+    EnvironmentVariable, Pod, PodAddress, PodSpec, PodStatus, StateDetail,
 };
 pub use pool::{Pool, PoolSpec, PoolStatus};
 pub use provider::{ManagedDisk, OsDisk, Provider, ProviderSpec, SecurityProfile, SetId, UserDataSecret};

@@ -40,6 +40,16 @@ pub struct ContainerSpec<R: Reader> {
     pub image: R::Text<512>,
     #[serde(deserialize_with = "member")]
     pub ports: Vec<ContainerPort<R>>,
+    #[serde(deserialize_with = "member")]
+    pub env: R::More<Vec<EnvironmentVariable<R>>>,
+}
+
+/// One of a container's `env`; one whose value comes from elsewhere has none.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default, bound = "")]
+pub struct EnvironmentVariable<R: Reader> {
+    pub name: R::Text<253>,
+    pub value: R::Text<1024>,
 }
 
 /// One of a container's `ports`.
@@ -48,6 +58,13 @@ pub struct ContainerSpec<R: Reader> {
 pub struct ContainerPort<R: Reader> {
     pub name: R::Text<64>,
     pub container_port: Int,
+}
+
+/// One of `status.podIPs`.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default, bound = "")]
+pub struct PodAddress<R: Reader> {
+    pub ip: R::Text<64>,
 }
 
 #[derive(Debug, Default, Clone, Deserialize)]
@@ -65,6 +82,9 @@ pub struct PodStatus<R: Reader> {
     pub init_container_statuses: R::More<Vec<ContainerStatus<R>>>,
     #[serde(rename = "podIP", deserialize_with = "member")]
     pub pod_ip: R::More<R::Text<64>>,
+    /// `podIPs`: of both families, where the cluster has both.
+    #[serde(rename = "podIPs", deserialize_with = "member")]
+    pub pod_ips: R::More<Vec<PodAddress<R>>>,
     #[serde(deserialize_with = "member")]
     pub start_time: R::More<Time>,
 }

@@ -272,6 +272,8 @@ fn about_machine(base: &str, row: &MachineRow, machines: &ObservedRows<MachineRo
 const START: (&str, &str) = ("Start…", "start machine");
 const TAKE_AWAY: [(&str, &str); 3] =
     [("Restart…", "restart machine"), ("Redeploy…", "redeploy machine"), ("Stop…", "stop machine")];
+/// Of a control plane: the pod that moves the old data aside runs on the machine.
+const RECOVER: (&str, &str) = ("Recover etcd…", "etcd recovery");
 
 /// Those that fit how the virtual machine is; all where Azure did not say, none where Azure is not asked.
 fn power_links(base: &str, row: &MachineRow) -> Vec<Link> {
@@ -286,6 +288,9 @@ fn power_links(base: &str, row: &MachineRow) -> Vec<Link> {
     }
     if !matches!(power, "stopped" | "deallocated") {
         tasks.extend(TAKE_AWAY);
+        if row.machine.role == "master" {
+            tasks.push(RECOVER);
+        }
     }
     let encode = crate::text::encode;
     let link = |(words, task): (&str, &str)| {
@@ -325,19 +330,23 @@ mod tests {
 
     #[test]
     fn tasks_fit_the_power_of_the_machine() {
-        let words = |power: &str| {
+        let words = |role: &str, power: &str| {
             let vm = Vm::Known {
                 power: power.into(),
                 provisioning: String::new(),
                 message: String::new(),
                 href: String::new(),
             };
-            let row = MachineRow { machine: Arc::default(), vm };
+            let machine = Machine { role: role.into(), ..Machine::default() };
+            let row = MachineRow { machine: Arc::new(machine), vm };
             power_links("/c", &row).into_iter().map(|link| link.text).collect::<Vec<_>>().join(" ")
         };
-        assert_eq!(words("running"), "Restart… Redeploy… Stop…");
-        assert_eq!(words("deallocated"), "Start…");
-        assert_eq!(words(""), "Start… Restart… Redeploy… Stop…");
+        assert_eq!(words("worker", "running"), "Restart… Redeploy… Stop…");
+        assert_eq!(words("master", "running"), "Restart… Redeploy… Stop… Recover etcd…");
+        for role in ["worker", "master"] {
+            assert_eq!(words(role, "deallocated"), "Start…");
+        }
+        assert_eq!(words("worker", ""), "Start… Restart… Redeploy… Stop…");
         let unasked = MachineRow { machine: Arc::default(), vm: Vm::NotAsked("no Azure".into()) };
         assert_eq!(power_links("/c", &unasked), []);
     }

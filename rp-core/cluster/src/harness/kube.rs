@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use http::{Method, Request, Response};
 use parking_lot::Mutex;
-use rp_kube::{KubeBody, KubeClient};
+use rp_kube::{ExecError, ExecOutput, ExecRequest, KubeBody, KubeClient};
 use rp_net::Target;
 use serde_json::{Value, json};
 
@@ -28,6 +29,11 @@ struct State {
     target: Option<Arc<Target>>,
     /// Controllers of the cluster do nothing.
     idle: bool,
+    /// Members of etcd, by their ids.
+    members: BTreeMap<u64, String>,
+    /// Commands in containers, and what the next one ends with.
+    commands: Vec<String>,
+    fail_command: Option<String>,
 }
 
 const OPERATORS: [&str; 6] =
@@ -51,6 +57,26 @@ impl Api {
     /// Nobody in the cluster does anything about what is written.
     pub(crate) fn idle(&self, idle: bool) {
         self.0.lock().idle = idle;
+    }
+
+    /// Has etcd of a member of each node.
+    pub(crate) fn put_members(&self, names: &[&str]) {
+        self.0.lock().members = (1..).zip(names.iter().map(|&name| name.to_owned())).collect();
+    }
+
+    /// Names of the members of etcd.
+    pub(crate) fn members(&self) -> Vec<String> {
+        self.0.lock().members.values().cloned().collect()
+    }
+
+    /// The next command fails with that sentence.
+    pub(crate) fn fail_command(&self, told: &str) {
+        self.0.lock().fail_command = Some(told.to_owned());
+    }
+
+    /// Commands that ran, as `POD: COMMAND`.
+    pub(crate) fn take_commands(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().commands)
     }
 
     pub(crate) fn take_writes(&self) -> Vec<String> {
@@ -129,7 +155,12 @@ impl Api {
     }
 }
 
+#[async_trait]
 impl ClusterClients for Api {
+    async fn exec(&self, _: &KubeClient, command: ExecRequest<'_>) -> Result<ExecOutput, ExecError> {
+        Ok(self.0.lock().exec(&command))
+    }
+
     fn client(&self, target: Arc<Target>) -> Result<KubeClient, StepError> {
         self.0.lock().target = Some(target);
         let api = self.clone();
@@ -146,6 +177,10 @@ impl Api {
         let (parts, body) = request.into_parts();
         let bytes = body.collect_bytes().await.unwrap_or_default();
         let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        if let Some(pod) = parts.uri.path().strip_suffix("/log") {
+            let log = self.get(pod).map(|pod| pod["log"].as_str().unwrap_or_default().to_owned());
+            return Response::new(KubeBody::from(log.unwrap_or_default().into_bytes()));
+        }
         let (status, answer) = self.0.lock().handle(&parts.method, &parts.uri, &body);
         let answer = if status < 400 { answer } else { refusal(status) };
         let mut response = Response::new(KubeBody::from(answer.to_string().into_bytes()));
@@ -183,7 +218,9 @@ impl State {
                 if self.objects.contains_key(&path) {
                     (409, Value::Null)
                 } else {
-                    (201, self.put(&path, body.clone()))
+                    let made = self.put(&path, body.clone());
+                    self.run_pod(&path);
+                    (201, made)
                 }
             }
             ("PUT", Some(found)) => {
@@ -232,6 +269,35 @@ impl State {
             let mut made = json!({"metadata": template["metadata"], "spec": template["spec"], "status": {"phase": "Running"}});
             made["metadata"]["name"] = json!(pod.rsplit('/').next());
             self.objects.insert(pod, made);
+        }
+    }
+
+    /// A pod that ends by itself has ended at once, well, unless its controllers are idle.
+    fn run_pod(&mut self, path: &str) {
+        let Some(pod) = self.objects.get_mut(path).filter(|_| !self.idle && path.contains("/pods/")) else {
+            return;
+        };
+        if pod["spec"]["restartPolicy"] == "Never" {
+            pod["status"] = json!({"phase": "Succeeded"});
+            pod["log"] = json!("moved\n");
+        }
+    }
+
+    /// What `etcdctl member` does.
+    fn exec(&mut self, request: &ExecRequest<'_>) -> ExecOutput {
+        self.commands.push(format!("{}: {}", request.pod, request.command.join(" ")));
+        if let Some(told) = self.fail_command.take() {
+            return ExecOutput { out: Vec::new(), err: told.into_bytes(), good: false };
+        }
+        let id = request.command.last().and_then(|id| u64::from_str_radix(id, 16).ok());
+        if let Some(id) = id {
+            self.members.remove(&id);
+        }
+        let members: Vec<_> = self.members.iter().map(|(id, name)| json!({"ID": id, "name": name})).collect();
+        ExecOutput {
+            out: json!({ "members": members }).to_string().into_bytes(),
+            err: Vec::new(),
+            good: true,
         }
     }
 

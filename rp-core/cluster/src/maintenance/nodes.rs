@@ -5,7 +5,9 @@ use std::time::Duration;
 use rp_actions::control_plane::{ETCD, Operator};
 use rp_actions::{DrainOptions, DrainPod, DrainReport, Mode};
 use rp_openshift::{ClusterOperator, MainRole, Node, Whole};
+use serde_json::Value;
 
+use crate::conditions::MACHINES;
 use crate::context::Context;
 use crate::errors::StepError;
 use crate::kube_api::{Kube, Tries, retry};
@@ -116,6 +118,18 @@ pub(super) async fn control_plane_nodes(kube: &Kube) -> Result<Vec<Node<Whole>>,
 
 pub(super) async fn check_operator(kube: &Kube, rule: Operator) -> Result<(), StepError> {
     rule.check(&kube.get_required(&rule.path()).await?).map_err(StepError::other)
+}
+
+/// The name of the node of the order's machine: the machine's own where the cluster names none.
+pub(super) async fn node_name(context: &Context, kube: &Kube) -> Result<String, StepError> {
+    let name = &context.order().machine;
+    let machine: Option<Value> = kube.get(&format!("{MACHINES}/{name}")).await?;
+    let node = machine.as_ref().and_then(|machine| machine["status"]["nodeRef"]["name"].as_str());
+    let node = node.unwrap_or(name);
+    match rp_actions::rules::is_name(node) {
+        true => Ok(node.to_owned()),
+        false => Err(StepError::other(format!("Machine {name} names a node that has no valid name."))),
+    }
 }
 
 pub(super) fn node_path(name: &str) -> String {

@@ -5,16 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rp_documents::cluster::ClusterSecret;
-use rp_kube::KubeClient;
-use rp_kube::connect::{ClientOptions, Identity};
-use rp_net::{Dialer, DialerOptions, Endpoint, Networks, PrivateWay, Target};
 use serde_json::{Value, json};
 use tests_kit::OpenShift;
 use tokio::sync::{Mutex, MutexGuard, OnceCell};
 
 use super::*;
-use crate::environment::{ClusterClients, Periods};
-use crate::harness::{UnreachableAzure, World};
+use crate::environment::Periods;
+use crate::harness::{DirectClients, UnreachableAzure, World};
 use crate::manager::Operation;
 use crate::step::ConditionStatus;
 
@@ -24,25 +21,6 @@ const NAMED: &[&str] = &["-n", NAMESPACE];
 struct RealCluster {
     openshift: OpenShift,
     turn: Mutex<()>,
-}
-
-/// The API server at its own address in the place of the private one.
-#[derive(Debug)]
-struct DirectClients(url::Url);
-
-impl ClusterClients for DirectClients {
-    fn client(&self, target: Arc<Target>) -> Result<KubeClient, StepError> {
-        let endpoint = Endpoint::Direct { url: self.0.clone() };
-        let target = Target { endpoint, ..Target::clone(&target) };
-        let dialer = Dialer::new(DialerOptions {
-            private: PrivateWay::Direct,
-            networks: Networks::new(vec!["127.0.0.0/8".parse().unwrap()], Vec::new()),
-            keepalive: Duration::from_secs(30),
-        });
-        let options = ClientOptions { user_agent: "aro-rp".to_owned(), ..ClientOptions::default() };
-        rp_kube::connect::client(dialer, Arc::new(target), Identity::Admin, &options)
-            .map_err(|error| StepError::other(error.to_string()))
-    }
 }
 
 impl RealCluster {
@@ -60,10 +38,10 @@ impl RealCluster {
 
     /// A document of this cluster, and its steps.
     async fn steps(&self) -> (World, Context) {
-        let url = self.openshift.plane.url().parse().unwrap();
+        let clusters = DirectClients::of(&self.openshift);
         let periods = Periods { poll: Duration::from_millis(200), ..Periods::CONTRACT };
         let world = World::new(Arc::new(UnreachableAzure), false, periods)
-            .with(|env| env.clusters = Arc::new(DirectClients(url)));
+            .with(|env| env.clusters = Arc::new(clusters));
         let context = world.context(Operation::AdminUpdate);
         tests::fill(&context).await;
         let file = self.openshift.plane.service_kubeconfig().unwrap();

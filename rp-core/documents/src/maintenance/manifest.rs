@@ -319,10 +319,11 @@ impl Manifest {
         match (task.needs_machine(), self.machine.as_str()) {
             (true, "") => wrong("Must be provided"),
             (true, name) if !is_machine_name(name) => wrong("Must be the name of a machine"),
+            (_, _) if self.force && !task.is_on_machine() => Err(super::Problem::new(
+                "force",
+                "Only tasks that start, stop, restart or redeploy a machine can be forced",
+            )),
             (true, _) => Ok(()),
-            (false, "") if self.force => {
-                Err(super::Problem::new("force", "Only tasks on a machine can be forced"))
-            }
             (false, "") => Ok(()),
             (false, _) => wrong("The task is not about a machine"),
         }

@@ -23,6 +23,8 @@ pub enum Task {
     StopMachine,
     RestartMachine,
     RedeployMachine,
+    RecoverEtcd,
+    RenewEtcdCertificates,
 }
 
 /// Whether a task can run.
@@ -36,7 +38,7 @@ pub enum Build {
 }
 
 /// Every task: those of the contract in its order, then ours.
-pub const TASKS: [Task; 18] = [
+pub const TASKS: [Task; 20] = [
     Task::TlsCertificates,
     Task::OperatorReset,
     Task::OperatorFlags,
@@ -55,6 +57,8 @@ pub const TASKS: [Task; 18] = [
     Task::StopMachine,
     Task::RestartMachine,
     Task::RedeployMachine,
+    Task::RecoverEtcd,
+    Task::RenewEtcdCertificates,
 ];
 
 impl Task {
@@ -193,18 +197,35 @@ impl Task {
                 "Cordons and drains the node of a machine, moves the machine to another host, and waits for its node.",
                 Build::Ready,
             ),
+            Self::RecoverEtcd => (
+                "7e0b6d25-41fa-4c83-92d7-5ab8e3c10f69",
+                "etcd recovery",
+                "Moves the data of the broken etcd member aside, removes the member, and waits until a new one has joined.",
+                Build::Ready,
+            ),
+            Self::RenewEtcdCertificates => (
+                "a3d95c18-0b7e-4e62-8f14-6c29d7b0e583",
+                "etcd certificate renewal",
+                "Renews the certificates of etcd of a cluster before 4.9; after a failure puts the old ones back.",
+                Build::Ready,
+            ),
         }
     }
 
     /// Whether its manifests name a machine; schedules cannot.
     pub const fn needs_machine(self) -> bool {
+        self.is_on_machine() || matches!(self, Self::RecoverEtcd)
+    }
+
+    /// Whether it starts, stops or moves a machine; only these can be forced.
+    pub const fn is_on_machine(self) -> bool {
         matches!(self, Self::StartMachine | Self::StopMachine | Self::RestartMachine | Self::RedeployMachine)
     }
 
     /// Whether it gives the cluster to an operation of a customer that waits, after its running step. A task that takes
-    /// machines away does not: an operation would meet a cluster in pieces.
+    /// machines or members of etcd away does not: an operation would meet a cluster in pieces.
     pub const fn gives_way(self) -> bool {
-        !matches!(self, Self::ResizeControlPlane) && !self.needs_machine()
+        !matches!(self, Self::ResizeControlPlane | Self::RenewEtcdCertificates) && !self.needs_machine()
     }
 
     /// The least time limit of one run of it; most keep to the limit of the settings.
@@ -212,6 +233,7 @@ impl Task {
         match self {
             // More than the limits of all its steps, there and back.
             Self::ResizeControlPlane => Duration::from_hours(9),
+            Self::RenewEtcdCertificates => Duration::from_hours(2),
             _ if self.needs_machine() => Duration::from_hours(2),
             _ => Duration::ZERO,
         }

@@ -7,10 +7,9 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use super::super::nodes::{
-    self, LastResort, again, azure_again, check_operator, control_plane_nodes, node_path, readiness,
-    unread_is_not_yet,
+    self, LastResort, again, azure_again, check_operator, control_plane_nodes, node_name, node_path,
+    readiness, unread_is_not_yet,
 };
-use crate::conditions::MACHINES;
 use crate::context::Context;
 use crate::errors::StepError;
 use crate::kube_api::{Kube, merge_into};
@@ -26,18 +25,6 @@ const BOOT: &str = "maintenance.aro.openshift.io/boot-id";
 
 fn machine_id(context: &Context) -> String {
     vm_id(&context.document(), &context.order().machine)
-}
-
-/// The name of the machine's node: the machine's own where the cluster names none.
-async fn node_name(context: &Context, kube: &Kube) -> Result<String, StepError> {
-    let name = &context.order().machine;
-    let machine: Option<Value> = kube.get(&format!("{MACHINES}/{name}")).await?;
-    let node = machine.as_ref().and_then(|machine| machine["status"]["nodeRef"]["name"].as_str());
-    let node = node.unwrap_or(name);
-    match rp_actions::rules::is_name(node) {
-        true => Ok(node.to_owned()),
-        false => Err(StepError::other(format!("Machine {name} names a node that has no valid name."))),
-    }
 }
 
 /// Whether the machine may be taken away: it is there, and of a control plane all other masters serve.

@@ -50,8 +50,13 @@ pub(in crate::maintenance) fn terminal(ended: Result<(), TaskFailure>) -> String
 impl Rig {
     /// All of them serve.
     pub(in crate::maintenance) async fn start() -> Self {
+        Self::with_steps_of(Duration::from_secs(20)).await
+    }
+
+    /// The same, where no step takes longer than that.
+    pub(in crate::maintenance) async fn with_steps_of(longest: Duration) -> Self {
         let cloud = Cloud::start().await;
-        let longest = Some(Duration::from_secs(20));
+        let longest = Some(longest);
         let periods = Periods { poll: Duration::from_millis(5), longest, ..Periods::CONTRACT };
         let world = World::new(Arc::clone(&cloud.clients), false, periods);
         world.api.is_up();
