@@ -1,6 +1,7 @@
 //! The role frontend: the API of customers and administrators, from the settings.
 
 mod callers;
+mod investigations;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -105,7 +106,7 @@ pub fn register_metrics(registry: &Registry, gauge: &Arc<Gauge>) {
     registry.callback(Kind::Gauge, Spec { name: "aro_rp_connections", help, buckets: &[] }, open);
 }
 
-/// What administrators' routes need: the way to clusters, and grants for the proxy where it is known.
+/// What administrators' routes need: the way to clusters, grants for the proxy where it is known, and what the settings name.
 async fn admin(services: &Services, ssh: Option<SshEndpoint>) -> anyhow::Result<AdminParts> {
     let settings = &services.settings;
     let reach =
@@ -125,6 +126,7 @@ async fn admin(services: &Services, ssh: Option<SshEndpoint>) -> anyhow::Result<
         issuer,
         azure: azure(services),
         machines: services.azure.boot_diagnostics(),
+        investigations: investigations::investigations(services)?,
         roles: roles(settings),
     })
 }

@@ -97,7 +97,7 @@ pub(crate) fn without_test<'a>(named: impl Iterator<Item = (&'a str, &'a str)>) 
     Ok(wrong)
 }
 
-const FOLDERS: [(&str, &str); 54] = [
+const FOLDERS: [(&str, &str); 55] = [
     ("stories", "tests/stories"),
     ("contracts", "tests/contracts"),
     ("powercut", "tests/powercut"),
@@ -116,6 +116,7 @@ const FOLDERS: [(&str, &str); 54] = [
     ("rp-documents", "rp-core/documents"),
     ("rp-frontend", "rp-core/frontend"),
     ("rp-install", "rp-core/install"),
+    ("rp-investigate", "rp-core/investigate"),
     ("rp-kube", "rp-core/kube"),
     ("rp-maintenance", "rp-core/maintenance"),
     ("rp-actions", "rp-core/actions"),

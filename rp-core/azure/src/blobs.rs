@@ -214,7 +214,7 @@ impl BlobStore {
     }
 
     /// The account's blob endpoint.
-    pub(crate) const fn endpoint(&self) -> &Url {
+    pub const fn endpoint(&self) -> &Url {
         &self.account
     }
 

@@ -7,6 +7,7 @@
 mod access;
 mod app_lens;
 pub mod arm;
+mod blob_account;
 mod blob_sas;
 mod blobs;
 mod boot_diagnostics;
@@ -42,6 +43,7 @@ pub mod vm_body;
 pub use access::{AccessChecks, Decision, Directory, Subject};
 pub use app_lens::{AppLens, DiagnosisClient};
 pub use arm::{Arm, ArmOptions, Call, CallPolicy, CallSettings};
+pub use blob_account::AccountAccess;
 pub use blob_sas::{BlobSas, BlobSignatures};
 pub use blobs::{BlobAccess, BlobStore};
 pub use boot_diagnostics::{BootDiagnostics, Screenshot, SerialLog};

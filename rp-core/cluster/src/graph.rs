@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use rp_api::CloudError;
-use rp_azure::{
-    AzureError, BlobAccess, BlobSas, BlobSignatures as _, BlobStore, SasRequest, StorageAccounts as _,
-};
+use rp_azure::{AccountAccess, AzureError, BlobSas, BlobSignatures as _, BlobStore};
 use rp_base::Secret;
 use rp_install::graph;
 use rp_install::state::InstallerState;
@@ -22,8 +20,7 @@ use crate::templates::storage;
 pub(crate) const IGNITION: (&str, &str) = ("ignition", "bootstrap.ign");
 const JSON: &str = "application/json";
 const BYTES: &str = "application/octet-stream";
-/// For a signature that is used at once, and how far its beginning lies back: clocks differ.
-const GOOD: Duration = Duration::from_mins(15);
+/// How far the beginning of a signature lies back: clocks differ.
 const SKEW: Duration = Duration::from_mins(5);
 /// How long the bootstrap machine may read its config (`contract/installer.md` §10).
 const BOOTS: Duration = Duration::from_hours(1);
@@ -44,21 +41,15 @@ async fn account(
     let document = context.document();
     let client = context.customer();
     let id = storage::account_id(&document, &document.state_account());
-    let Some(endpoint) = client.blob_endpoint(&id).await? else { return Ok(None) };
-    let access = if document.is_workload_identity() {
-        BlobAccess::Token
-    } else {
-        let now = context.env.clock.now();
-        let request = SasRequest {
-            permissions,
-            resource_types: "o",
-            from: now - SKEW,
-            until: now + GOOD,
-            http: endpoint.scheme() == "http",
-        };
-        BlobAccess::Sas(client.account_sas(&id, &request).await.map_err(throttled)?)
+    let access = match document.is_workload_identity() {
+        true => AccountAccess::Token,
+        false => AccountAccess::Signature(permissions),
     };
-    Ok(Some((BlobStore::new(client, endpoint.clone(), access), endpoint)))
+    let found = BlobStore::of_account(client, &id, access, context.env.clock.now()).await;
+    Ok(found.map_err(throttled)?.map(|blobs| {
+        let endpoint = blobs.endpoint().clone();
+        (blobs, endpoint)
+    }))
 }
 
 async fn required(context: &Context, permissions: &'static str) -> Result<(BlobStore, Url), StepError> {

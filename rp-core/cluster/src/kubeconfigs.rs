@@ -9,9 +9,10 @@ use base64::engine::general_purpose::STANDARD;
 use rp_base::{Secret, Timestamp};
 use rp_documents::OpenShiftCluster;
 use rp_documents::cluster::{ClusterSecret, Worker};
-use rp_install::authority::{Authority, Client};
+use rp_install::authority::Client;
+use rp_install::kubeconfig::client_kubeconfig;
 use rp_install::state::{InstallerState, StateError};
-use serde_json::{Value, json};
+use serde_json::Value;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use crate::context::Context;
@@ -127,37 +128,13 @@ fn kubeconfig(
     context: &Context,
 ) -> Result<Secret<String>, StepError> {
     let (random, now) = (&*context.env.random, context.env.clock.now());
-    let signer = state.admin_kubeconfig_signer().map_err(|error| of_state(&error))?;
     let client = Client { user: kind.user, organisation: kind.organisation, validity: kind.validity };
-    let pair = Authority::read("the signer of clients", &signer)
-        .and_then(|authority| authority.client(client, random, now))
-        .map_err(|error| StepError::other(error.to_string()))?;
-    let admin = state.admin_kubeconfig().map_err(|error| of_state(&error))?;
-    // The parser's own words may quote keys.
-    let odd = || StepError::other("the kubeconfig of the installer has an unknown form");
-    let mut file: Value = serde_json::from_str(admin.expose()).map_err(|_| odd())?;
-    let mut clusters = file["clusters"].take();
-    let first = clusters.get_mut(0).ok_or_else(odd)?;
-    let name = first["name"].clone();
-    if kind.public {
+    let public = kind.public.then(|| {
         let domain = context.document().domain(&context.env.domain);
-        let cluster = first["cluster"].as_object_mut().ok_or_else(odd)?;
-        cluster.insert("server".to_owned(), json!(format!("https://api.{domain}:6443")));
-        cluster.remove("certificate-authority-data");
-    }
-    let text = json!({
-        "apiVersion": "v1",
-        "kind": "Config",
-        "preferences": {},
-        "clusters": clusters,
-        "users": [{"name": kind.user, "user": {
-            "client-certificate-data": STANDARD.encode(&pair.certificate),
-            "client-key-data": STANDARD.encode(pair.key.expose()),
-        }}],
-        "contexts": [{"name": kind.user, "context": {"cluster": name, "user": kind.user}}],
-        "current-context": kind.user,
+        format!("https://api.{domain}:6443")
     });
-    Ok(Secret::new(text.to_string()))
+    client_kubeconfig(state, client, public.as_deref(), random, now)
+        .map_err(|error| StepError::other(error.to_string()))
 }
 
 /// Whether a customer can go on with it.

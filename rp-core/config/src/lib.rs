@@ -28,8 +28,8 @@ pub use sections::private_link::{PrivateLink, PrivateLinkMode};
 pub use sections::prometheus::Prometheus;
 pub use sections::recording::{BlobCredential, Recording, RecordingPolicy, RecordingRules, RecordingStorage};
 pub use sections::rp::{
-    AdminCallers, ArmCallers, CallerCertificate, Rp, RpAnswers, RpApi, RpFeatures, RpInstall, RpOidc,
-    RpOperator, RpResources, TokenCheck, TokenPolicy, Tokens,
+    AdminCallers, ArmCallers, CallerCertificate, Rp, RpAnswers, RpApi, RpFeatures, RpInstall, RpInvestigate,
+    RpOidc, RpOperator, RpResources, TokenCheck, TokenPolicy, Tokens,
 };
 pub use sections::session::Session;
 pub use sections::store::{Keys, Outage, Postgres, Store, StoreKind};

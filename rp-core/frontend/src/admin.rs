@@ -14,6 +14,7 @@ mod csrs;
 mod exec;
 mod fleet;
 mod hive;
+mod investigate;
 mod kubernetes;
 mod machines;
 mod maintenance;
@@ -44,6 +45,7 @@ pub(crate) use action::Action;
 pub(crate) use audit_detail::{AuditDetail, audit_detail};
 pub use azure::TenantResources;
 pub use cluster_api::ClusterConnector;
+pub use investigate::Investigations;
 pub(crate) use path::{Admin, route};
 pub use roles::{AdminRole, AdminRoles};
 pub(crate) use roles::{may_tool, needed};
@@ -66,6 +68,8 @@ pub struct AdminParts {
     pub azure: Option<Arc<dyn TenantResources>>,
     /// Reads serial consoles; `None`: Azure is not queried.
     pub machines: Option<Arc<dyn BootDiagnostics>>,
+    /// Answers questions about clusters; `None`: none is answered.
+    pub investigations: Option<Investigations>,
     /// The role of each person for whom the tool calls.
     pub roles: AdminRoles,
 }
@@ -120,6 +124,7 @@ async fn act(of: ActionContext<'_>, action: Action) -> Result<HttpResponse, Faul
         Action::TopNodes => top::nodes(of).await,
         Action::Exec => exec::exec(of).await,
         Action::RunJob => run_job::run(of).await,
+        Action::Investigate => investigate::investigate(of).await,
         Action::EtcdKeyCount => exec::etcd_key_count(of).await,
         Action::Resources => managed_resources::list(of).await,
         Action::RouteTable => network::effective_routes(of).await,

@@ -36,7 +36,9 @@ use std::sync::Arc;
 
 use axum::Router;
 
-pub use admin::{AdminParts, AdminRole, AdminRoles, ClusterConnector, Issuer, SshEndpoint, TenantResources};
+pub use admin::{
+    AdminParts, AdminRole, AdminRoles, ClusterConnector, Investigations, Issuer, SshEndpoint, TenantResources,
+};
 pub use azure_checks::AzureChecks;
 pub use dependencies::{
     AllowAll, AuthorizedCaller, Authorizer, Caller, CreateChecks, FrontendParts, Offers, OperatorRole,

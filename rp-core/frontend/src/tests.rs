@@ -5,6 +5,7 @@ mod azure_actions;
 mod callers;
 mod consoles;
 mod fixture;
+mod investigate;
 mod life;
 mod lost;
 mod maintenance;

@@ -13,6 +13,7 @@ mod error;
 pub mod facts;
 pub mod graph;
 pub mod image;
+pub mod kubeconfig;
 pub mod manifests;
 pub mod runner;
 pub mod ssh_key;

@@ -55,6 +55,11 @@ impl Authority {
         &self.pem
     }
 
+    /// Its key in PEM, for parts that sign as it does.
+    pub fn key(&self) -> String {
+        self.issuer.key().serialize_pem()
+    }
+
     /// A server's certificate for these DNS names and addresses.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 mod callers;
 mod install;
+mod investigate;
 mod operator;
 mod resources;
 
@@ -18,6 +19,7 @@ use url::Url;
 
 pub use callers::{AdminCallers, ArmCallers, CallerCertificate, TokenCheck, TokenPolicy, Tokens};
 pub use install::{RpFeatures, RpInstall};
+pub use investigate::RpInvestigate;
 pub use operator::RpOperator;
 pub use resources::{RpOidc, RpResources};
 
@@ -70,6 +72,7 @@ pub(crate) const SECTION: Section = &[
     ArmCallers::GROUP,
     AdminCallers::GROUP,
     Tokens::GROUP,
+    RpInvestigate::GROUP,
     RpAnswers::GROUP,
 ];
 
@@ -89,6 +92,7 @@ pub struct Rp {
     pub arm: ArmCallers,
     pub admin: AdminCallers,
     pub tokens: Tokens,
+    pub investigate: RpInvestigate,
     pub answers: RpAnswers,
 }
 
@@ -113,6 +117,7 @@ pub(crate) fn read(r: &mut Reader, tls: Option<&Tls>) -> Rp {
         arm: callers::arm(r),
         admin: callers::admin(r),
         tokens: callers::tokens(r),
+        investigate: investigate::read(r),
         answers: RpAnswers::read(r),
         api,
     };

@@ -304,6 +304,18 @@ fn keys_that_contradict_each_other() {
             "aro.toml:2: backend.condition_poll: is at least 100ms: each check calls the cluster or Azure",
         ),
         (
+            "[rp]\ninvestigate_kubeconfig_file = \"k\"".to_owned(),
+            "rp.investigate_image: is needed with rp.investigate_kubeconfig_file",
+        ),
+        (
+            "[rp]\ninvestigate_timeout = \"1h\"".to_owned(),
+            "aro.toml:2: rp.investigate_timeout: is from 10s to 55m: the credential of a pod is good for an hour",
+        ),
+        (
+            "[rp]\ninvestigate_namespace = \"a/b\"".to_owned(),
+            "aro.toml:2: rp.investigate_namespace: is a name of lower-case letters, digits and hyphens",
+        ),
+        (
             "[private_link]\naddress = \"h:1\"".to_owned(),
             "aro.toml:2: private_link.address: has no effect unless private_link.way is \"connect\"",
         ),

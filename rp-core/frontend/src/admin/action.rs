@@ -15,6 +15,7 @@ pub(crate) enum Action {
     TopNodes,
     Exec,
     RunJob,
+    Investigate,
     EtcdKeyCount,
     Resources,
     RouteTable,
@@ -60,7 +61,7 @@ macro_rules! row {
 }
 
 impl Action {
-    const ALL: [Self; 23] = [
+    const ALL: [Self; 24] = [
         Self::PodLogs,
         Self::ApproveCsr,
         Self::CordonNode,
@@ -69,6 +70,7 @@ impl Action {
         Self::TopNodes,
         Self::Exec,
         Self::RunJob,
+        Self::Investigate,
         Self::EtcdKeyCount,
         Self::Resources,
         Self::RouteTable,
@@ -97,6 +99,8 @@ impl Action {
             Self::TopNodes => row!("GET", Reader, "top" / "nodes"),
             Self::Exec => row!("POST", Elevated, "exec"),
             Self::RunJob => row!("POST", Elevated, "runjob"),
+            // The program reads beyond the platform's namespaces, and tells a model what it reads.
+            Self::Investigate => row!("POST", Elevated, "investigate"),
             Self::EtcdKeyCount => row!("POST", Operator, "etcdkeycount"),
             Self::Resources => row!("GET", Reader, "resources"),
             Self::RouteTable => row!("GET", Reader, "effectiveroutetable"),

@@ -1,10 +1,11 @@
-//! What the audit log holds of an action beside its query: the object and the command in its body.
+//! What the audit log holds of an action beside its query: the object and the command in its body, or the question.
 
 use http::Method;
 use serde_json::Value;
 
 use super::action::Action;
 use super::exec::ExecBody;
+use super::investigate::InvestigateBody;
 use super::path::Admin;
 use super::run_job::JobManifest;
 use crate::call::Call;
@@ -40,6 +41,11 @@ pub(crate) fn audit_detail(route: &Route, call: &Call) -> AuditDetail {
                 name: job.name,
             },
             Err(_) => AuditDetail::default(),
+        },
+        Route::Admin(Admin::Action { action: Action::Investigate, .. }) => AuditDetail {
+            kind: "Question".to_owned(),
+            command: InvestigateBody::parse(&call.body).map(|body| vec![body.question]).unwrap_or_default(),
+            ..AuditDetail::default()
         },
         Route::Admin(Admin::Objects(_)) if call.method == Method::POST => {
             let body: Value = serde_json::from_slice(&call.body).unwrap_or_default();

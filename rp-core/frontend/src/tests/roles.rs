@@ -77,6 +77,7 @@ fn operations() -> Vec<(&'static str, String, AdminRole)> {
         ("POST", of("kubeconfig/new"), AdminRole::Operator),
         ("POST", of("kubeconfig/newelevated"), AdminRole::Elevated),
         ("POST", of("ssh/newelevated"), AdminRole::Elevated),
+        ("POST", of("investigate"), AdminRole::Elevated),
         ("GET", admin.clone(), AdminRole::Reader),
         ("PUT", admin.clone(), AdminRole::Operator),
         ("PATCH", admin.clone(), AdminRole::Operator),
