@@ -2,6 +2,8 @@
 
 #[path = "rp_admin/actions.rs"]
 mod actions;
+#[path = "rp_admin/etcd.rs"]
+mod etcd;
 #[path = "rp_admin/real.rs"]
 mod real;
 #[path = "rp_admin/region.rs"]

@@ -11,6 +11,7 @@ mod catalogue;
 mod cluster_api;
 mod context;
 mod csrs;
+mod etcd;
 mod exec;
 mod fleet;
 mod hive;
@@ -23,6 +24,7 @@ mod network;
 mod nodes;
 mod object_writes;
 mod objects;
+mod ordered;
 mod path;
 mod pod_logs;
 mod resize;
@@ -126,6 +128,8 @@ async fn act(of: ActionContext<'_>, action: Action) -> Result<HttpResponse, Faul
         Action::RunJob => run_job::run(of).await,
         Action::Investigate => investigate::investigate(of).await,
         Action::EtcdKeyCount => exec::etcd_key_count(of).await,
+        Action::RecoverEtcd => etcd::recover(of).await,
+        Action::RenewEtcdCertificates => etcd::renew_certificates(of).await,
         Action::Resources => managed_resources::list(of).await,
         Action::RouteTable => network::effective_routes(of).await,
         Action::Skus => network::skus(of).await,

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use reqwest::Method;
 use rp_audit::{Audit, AuditOptions, CheckpointKey};
 use rp_base::{Clock as _, SystemClock, SystemRandom};
-use rp_database::{Draft, in_memory};
+use rp_database::{Draft, SharedStore, in_memory};
 use rp_documents::{Collection, ResourceId};
 use rp_frontend::{
     AdminParts, AllowAll, ClusterConnector, Edge, FrontendParts, Offers, RoleSet, StoreOffers, router,
@@ -38,6 +38,7 @@ pub(super) struct Api {
     base: String,
     http: reqwest::Client,
     pub(super) audit: Audit,
+    pub(super) store: SharedStore,
 }
 
 impl Api {
@@ -77,7 +78,7 @@ impl Api {
         let offers: Arc<dyn Offers> = StoreOffers::start(store.clone()).await;
         ensure!(offers.role_sets() == Vec::<RoleSet>::new());
         let parts = FrontendParts {
-            store,
+            store: store.clone(),
             keyring: Keyring::generate(&SystemRandom),
             clock: Arc::new(SystemClock),
             random: Arc::new(SystemRandom),
@@ -103,7 +104,7 @@ impl Api {
         let base = format!("http://{}/admin{ID}", listener.local_addr()?);
         let app = router(parts);
         tokio::spawn(async move { axum::serve(listener, app).await });
-        Ok(Self { base, http: reqwest::Client::builder().timeout(GENEROUS).build()?, audit })
+        Ok(Self { base, http: reqwest::Client::builder().timeout(GENEROUS).build()?, audit, store })
     }
 
     pub(super) async fn ask(&self, query: &[(&str, &str)]) -> Result<(u16, Value)> {

@@ -17,6 +17,8 @@ pub(crate) enum Action {
     RunJob,
     Investigate,
     EtcdKeyCount,
+    RecoverEtcd,
+    RenewEtcdCertificates,
     Resources,
     RouteTable,
     Skus,
@@ -61,7 +63,7 @@ macro_rules! row {
 }
 
 impl Action {
-    const ALL: [Self; 24] = [
+    const ALL: [Self; 26] = [
         Self::PodLogs,
         Self::ApproveCsr,
         Self::CordonNode,
@@ -72,6 +74,8 @@ impl Action {
         Self::RunJob,
         Self::Investigate,
         Self::EtcdKeyCount,
+        Self::RecoverEtcd,
+        Self::RenewEtcdCertificates,
         Self::Resources,
         Self::RouteTable,
         Self::Skus,
@@ -102,6 +106,8 @@ impl Action {
             // The program reads beyond the platform's namespaces, and tells a model what it reads.
             Self::Investigate => row!("POST", Elevated, "investigate"),
             Self::EtcdKeyCount => row!("POST", Operator, "etcdkeycount"),
+            Self::RecoverEtcd => row!("POST", Operator, "etcdrecovery"),
+            Self::RenewEtcdCertificates => row!("POST", Operator, "etcdcertificaterenew"),
             Self::Resources => row!("GET", Reader, "resources"),
             Self::RouteTable => row!("GET", Reader, "effectiveroutetable"),
             Self::Skus => row!("GET", Reader, "skus"),
@@ -158,7 +164,7 @@ mod tests {
             assert_eq!(Action::find(action.row().suffix), Some(action));
             assert!(action.template().ends_with(&action.row().suffix.join("/")), "{action:?}");
         }
-        assert_eq!(Action::find(&["etcdrecovery"]), None);
+        assert_eq!(Action::find(&["etcd"]), None);
         assert_eq!(Action::find(&[]), None);
     }
 }

@@ -259,7 +259,10 @@ async fn without_azure_an_action_says_so() {
         )
         .await;
     assert_eq!(error(&told), (500, "clusters cannot be reached from here".to_owned()));
-    assert_eq!(api.call("POST", &action("etcdrecovery"), None).await.status, 404);
+    for etcd in ["etcdrecovery", "etcdcertificaterenew"] {
+        let told = api.call("POST", &action(etcd), None).await;
+        assert_eq!(error(&told), (500, "clusters cannot be reached from here".to_owned()), "{etcd}");
+    }
     let told = api.call("GET", &action("clusterdeployment"), None).await;
     assert_eq!(error(&told), (500, "hive is not enabled".to_owned()));
     let told = api.call("GET", &action("clustersync"), None).await;

@@ -4,49 +4,38 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use http::header::LOCATION;
-use http::{HeaderValue, StatusCode};
+use http::StatusCode;
 use rp_api::CloudError;
-use rp_database::{Span, Typed, Versioned, update_if};
 use rp_documents::ManifestDocument;
-use rp_documents::maintenance::{Manifest, ManifestState, MasterResize, Resize, Task, Times};
-use tokio::time::{Instant, sleep};
+use rp_documents::maintenance::{Manifest, ManifestState, MasterResize, Resize, Task};
 
 use super::super::azure::ManagedGroup;
 use super::super::context::{ActionContext, within};
 use super::super::failed;
+use super::super::ordered::{Orders, cause, set_location};
 use super::control_plane::ControlPlane;
 use super::inventory::node_name;
 use super::{WITHIN, all_checks, at};
-use crate::dependencies::FrontendParts;
 use crate::fault::Fault;
 use crate::response::{Change, HttpResponse, empty};
 
-/// How long an order may wait for its cluster.
-const STARTS_WITHIN: Duration = Duration::from_hours(1);
 /// How long an answer waits for the end of what has started: 45 minutes a master, there and back.
 const ENDS_WITHIN: Duration = Duration::from_mins(2 * 3 * 45);
-/// Between two looks at the manifest.
-const PERIOD: Duration = Duration::from_secs(1);
-/// Looks that fail one after the other before the answer gives up; the resize goes on.
-const MOST_FAILURES: u32 = 60;
-/// Manifests of one cluster that are read at once.
-const AT_ONCE: u32 = 200;
 
 /// Gives the control plane the size `vmSize`, master by master.
 pub(in super::super) async fn resize(of: ActionContext<'_>) -> Result<HttpResponse, Fault> {
     let deallocate = deallocate(of.text("deallocateVM"))?;
     let managed = ManagedGroup::find(&of).await?;
-    let manifests = Typed::<ManifestDocument>::new(of.parts.store.clone());
-    refuse_second(&manifests, &of.path.key(), None).await?;
+    let orders = Orders::new(&of, Task::ResizeControlPlane, "The control plane is being resized already");
+    orders.refuse_second(None).await?;
     let (plane, vm_size) = within(WITHIN, Box::pin(all_checks(&of, &managed))).await?;
     let order = Resize { masters: masters(&plane, &vm_size)?, vm_size, deallocate, ..Resize::default() };
     if order.masters.is_empty() {
         return Ok(empty(StatusCode::OK));
     }
     let _signal = of.signal();
-    let made = make(of, &manifests, order).await?;
-    let ended = end(of.parts, &manifests, &made.value.id).await?;
+    let made = orders.make(|manifest| manifest.resize = Some(order)).await?;
+    let ended = orders.follow(made.id, ENDS_WITHIN).end().await?;
     answer(&of, &ended)
 }
 
@@ -85,100 +74,6 @@ fn masters(plane: &ControlPlane, wanted: &str) -> Result<Vec<MasterResize>, Clou
     Ok(masters)
 }
 
-/// Stores the order, unless there is one.
-async fn make(
-    of: ActionContext<'_>,
-    manifests: &Typed<ManifestDocument>,
-    order: Resize,
-) -> Result<Versioned<ManifestDocument>, Fault> {
-    let key = of.path.key();
-    refuse_second(manifests, &key, None).await?;
-    let now = of.parts.store.now().await?;
-    let times = Times { run_after: now.seconds() - 1, run_before: (now + STARTS_WITHIN).seconds() };
-    let manifest = Manifest::ordered(Task::ResizeControlPlane.id(), 0, times, now);
-    let manifest = Manifest { resize: Some(order), ..manifest };
-    let document = ManifestDocument::new(of.parts.random.uuid().to_string(), key.clone(), manifest);
-    let made = manifests.create(document).await?;
-    // Another one may have been made at the same time. Then each is taken back, unless it was begun.
-    match refuse_second(manifests, &key, Some(&made.value.id)).await {
-        Err(error) if cancel(of.parts, manifests, &made.value.id).await? => Err(error),
-        _ => Ok(made),
-    }
-}
-
-/// 409: an order other than `own` is not over.
-async fn refuse_second(
-    manifests: &Typed<ManifestDocument>,
-    cluster: &str,
-    own: Option<&str>,
-) -> Result<(), Fault> {
-    let open = ManifestDocument::open_keys(cluster);
-    let task = Task::ResizeControlPlane.id();
-    let mut after: Option<String> = None;
-    loop {
-        let page = manifests.scan(Span::Keys(&open), after.as_deref(), AT_ONCE).await?;
-        let mut all = page.items.iter().map(|found| &found.value);
-        let other = all.find(|found| {
-            found.maintenance_manifest.maintenance_task_id == task && own != Some(found.id.as_str())
-        });
-        if let Some(other) = other {
-            let message =
-                format!("The control plane is being resized already: maintenance manifest {}.", other.id);
-            return Err(CloudError::new(409, "RequestNotAllowed", "", message).into());
-        }
-        after = page.next;
-        if after.is_none() {
-            return Ok(());
-        }
-    }
-}
-
-async fn cancel(parts: &FrontendParts, manifests: &Typed<ManifestDocument>, id: &str) -> Result<bool, Fault> {
-    let now = parts.store.now().await?;
-    let change = |found: Versioned<ManifestDocument>| {
-        found.try_map(|one| one.with_state(ManifestState::Cancelled, "", now))
-    };
-    Ok(update_if(manifests, id, change).await?.is_some())
-}
-
-/// Waits for the end of the order.
-async fn end(
-    parts: &FrontendParts,
-    manifests: &Typed<ManifestDocument>,
-    id: &str,
-) -> Result<ManifestDocument, Fault> {
-    let (began, mut started, mut failures) = (Instant::now(), None, 0);
-    loop {
-        sleep(PERIOD).await;
-        let found = match manifests.get(id).await {
-            Err(_) if failures < MOST_FAILURES => {
-                failures += 1;
-                continue;
-            }
-            found => found?,
-        };
-        failures = 0;
-        let found = found.ok_or_else(|| failed(format!("maintenance manifest {id} was deleted")))?.value;
-        let state = found.maintenance_manifest.state;
-        if state.is_terminal() {
-            return Ok(found);
-        }
-        if found.maintenance_manifest.must_end() {
-            started.get_or_insert_with(Instant::now);
-        }
-        let late = match started {
-            None => began.elapsed() > STARTS_WITHIN && cancel(parts, manifests, id).await?,
-            Some(started) => started.elapsed() > ENDS_WITHIN,
-        };
-        if late {
-            let why = &found.maintenance_manifest.status_text;
-            let message =
-                format!("Maintenance manifest {id} has not ended, and this answer waits no longer. {why}");
-            return Err(failed(message.trim_end()).into());
-        }
-    }
-}
-
 fn answer(of: &ActionContext<'_>, ended: &ManifestDocument) -> Result<HttpResponse, Fault> {
     let manifest = &ended.maintenance_manifest;
     let order = manifest.resize.as_ref();
@@ -186,10 +81,7 @@ fn answer(of: &ActionContext<'_>, ended: &ManifestDocument) -> Result<HttpRespon
         (ManifestState::Completed, Some(order)) => {
             let before = order.masters.first().map(|master| master.vm_size.as_str());
             let mut answer = empty(StatusCode::OK);
-            let place = format!("/admin{}/maintenancemanifests/{}", of.path.original, ended.id);
-            if let Ok(place) = HeaderValue::from_str(&place) {
-                answer.headers_mut().insert(LOCATION, place);
-            }
+            set_location(of, &ended.id, &mut answer);
             answer.extensions_mut().insert(Change::new(before.unwrap_or_default(), &order.vm_size));
             Ok(answer)
         }
@@ -202,11 +94,10 @@ fn told(manifest: &Manifest) -> String {
     let stored = manifest.resize.as_ref().map(|order| order.cause.as_str()).unwrap_or_default();
     let text = manifest.status_text.as_str();
     let (cause, rollback) = match (stored, text) {
-        ("", "") => (format!("The maintenance manifest is {}", manifest.state.name()), None),
-        ("", text) => (text.strip_prefix("TerminalError: ").unwrap_or(text).to_owned(), None),
-        (cause, text) => {
-            let rollback = text.split_once(&format!("{cause}. Rollback errors: "));
-            (cause.to_owned(), rollback.map(|(_, rollback)| rollback))
+        ("", _) => (cause(manifest), None),
+        (stored, text) => {
+            let rollback = text.split_once(&format!("{stored}. Rollback errors: "));
+            (stored.to_owned(), rollback.map(|(_, rollback)| rollback))
         }
     };
     let mut told = cause;
