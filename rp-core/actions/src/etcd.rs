@@ -11,25 +11,16 @@ pub const PODS: &str = "/api/v1/namespaces/openshift-etcd/pods";
 /// The container of a member.
 const MEMBER: &str = "etcd";
 
-/// A member that is to be replaced.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BrokenMember {
-    /// The node that it runs on, which is its name in etcd.
-    pub node: String,
-    /// The image of its container: the node has it already.
-    pub image: String,
-}
-
 /// A pod that runs a member.
 #[derive(Debug, Clone, Copy)]
 struct MemberPod<'a>(&'a Pod<Whole>);
 
-impl MemberPod<'_> {
-    fn node(&self) -> &str {
+impl<'a> MemberPod<'a> {
+    fn node(&self) -> &'a str {
         self.0.spec.node_name.as_str()
     }
 
-    fn name(&self) -> &str {
+    fn name(&self) -> &'a str {
         self.0.metadata.name.as_str()
     }
 
@@ -50,7 +41,7 @@ impl MemberPod<'_> {
         configured.is_some_and(|configured| own.all(|ip| ip != configured.value.as_str()))
     }
 
-    fn image(&self) -> &str {
+    fn image(&self) -> &'a str {
         let container = self.0.spec.containers.iter().find(|container| container.name.as_str() == MEMBER);
         container.map(|container| container.image.as_str()).unwrap_or_default()
     }
@@ -62,11 +53,12 @@ fn members(pods: &[Pod<Whole>]) -> Vec<MemberPod<'_>> {
     pods.iter().filter(has_member).map(MemberPod).collect()
 }
 
-/// The one member that does not serve. All others must: etcd of three members bears the loss of one.
+/// The node of the one member that does not serve, which is the member's name in etcd. All others must serve: etcd of three
+/// members bears the loss of one.
 ///
 /// # Errors
 /// There is none, there are several, or signs of two; a sentence for people.
-pub fn broken_member(pods: &[Pod<Whole>]) -> Result<BrokenMember, String> {
+pub fn broken_member(pods: &[Pod<Whole>]) -> Result<String, String> {
     let members = members(pods);
     if members.len() != MASTERS {
         return Err(format!("Expected {MASTERS} etcd pods, but found {}.", members.len()));
@@ -101,10 +93,26 @@ pub fn broken_member(pods: &[Pod<Whole>]) -> Result<BrokenMember, String> {
             ));
         }
     }
-    let (node, image) = (broken.node().to_owned(), broken.image().to_owned());
-    match crate::rules::is_name(&node) {
-        true => Ok(BrokenMember { node, image }),
+    match crate::rules::is_name(broken.node()) {
+        true => Ok(broken.node().to_owned()),
         false => Err(format!("Pod {} is on a node that has no valid name.", broken.name())),
+    }
+}
+
+/// The image of the members, if the one on that node may be taken away: it does not serve, and both others do. Its pod is
+/// gone once its manifest was moved, so this holds again when another worker goes on.
+///
+/// # Errors
+/// It may not; a sentence for people.
+pub fn image_without<'a>(pods: &'a [Pod<Whole>], node: &str) -> Result<&'a str, String> {
+    let members = members(pods);
+    let serving: Vec<_> = members.iter().filter(|pod| pod.is_ready()).collect();
+    if let Some(pod) = serving.iter().find(|pod| pod.node() == node) {
+        return Err(format!("Pod {} is ready: its member is not taken away.", pod.name()));
+    }
+    match serving.as_slice() {
+        [one, _] => Ok(one.image()),
+        others => Err(format!("{} of the {} other etcd pods are ready.", others.len(), MASTERS - 1)),
     }
 }
 
@@ -170,10 +178,10 @@ mod tests {
     fn the_member_that_is_not_ready_is_the_broken_one() {
         for address in ["10.0.0.1", "10.9.9.9"] {
             let pods = pods([GOOD[0], (false, address), GOOD[2]]);
-            let broken = broken_member(&pods).unwrap();
-            assert_eq!(broken.node, "c-x7k2p-master-1");
-            assert_eq!(broken.image, "quay.io/e@sha256:1");
-            let healthy = healthy_members(&pods, &broken.node);
+            let node = broken_member(&pods).unwrap();
+            assert_eq!(node, "c-x7k2p-master-1");
+            assert_eq!(image_without(&pods, &node), Ok("quay.io/e@sha256:1"));
+            let healthy = healthy_members(&pods, &node);
             assert_eq!(healthy, ["etcd-c-x7k2p-master-0", "etcd-c-x7k2p-master-2"]);
             assert_eq!(unready_members(&pods).unwrap(), "not ready: etcd-c-x7k2p-master-1");
         }
@@ -198,6 +206,19 @@ mod tests {
         let two = &pods([away(0), GOOD[1], GOOD[2]])[..2];
         assert_eq!(broken_member(two).unwrap_err(), "Expected 3 etcd pods, but found 2.");
         assert_eq!(unready_members(two).unwrap(), "2 of 3 etcd pods are there");
+    }
+
+    #[test]
+    fn a_member_is_taken_away_only_while_both_others_serve() {
+        let node = "c-x7k2p-master-1";
+        let one_away = pods([GOOD[0], (false, "10.0.0.1"), GOOD[2]]);
+        let gone: Vec<_> =
+            one_away.iter().filter(|pod| pod.spec.node_name.as_str() != node).cloned().collect();
+        assert_eq!(image_without(&gone, node), Ok("quay.io/e@sha256:1"), "its pod is gone with its manifest");
+        let told = image_without(&pods(GOOD), node).unwrap_err();
+        assert_eq!(told, "Pod etcd-c-x7k2p-master-1 is ready: its member is not taken away.");
+        let two_away = pods([(false, "10.0.0.0"), (false, "10.0.0.1"), GOOD[2]]);
+        assert_eq!(image_without(&two_away, node).unwrap_err(), "1 of the 2 other etcd pods are ready.");
     }
 
     #[test]

@@ -280,6 +280,9 @@ impl State {
         if pod["spec"]["restartPolicy"] == "Never" {
             pod["status"] = json!({"phase": "Succeeded"});
             pod["log"] = json!("moved\n");
+            // With the manifest of a pod goes the pod.
+            let member = pod["spec"]["nodeName"].as_str().map(|node| format!("etcd-{node}"));
+            self.objects.retain(|path, _| path.rsplit('/').next() != member.as_deref());
         }
     }
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use rp_actions::etcd::{BrokenMember, PODS, broken_member, check_renewable};
+use rp_actions::etcd::{PODS, broken_member, check_renewable};
 use rp_api::CloudError;
 use rp_documents::ManifestDocument;
 use rp_documents::maintenance::{Manifest, ManifestState, ManifestStep, Task};
@@ -37,12 +37,12 @@ pub(super) async fn recover(of: ActionContext<'_>) -> Result<HttpResponse, Fault
     let permit = permit(&of.parts.edge)?;
     let orders = Orders::new(&of, Task::RecoverEtcd, "A member of etcd is being recovered already");
     orders.refuse_second(None).await?;
-    let (member, machine) = within(WITHIN, find(&of)).await?;
+    let (node, machine) = within(WITHIN, find(&of)).await?;
     let signal = of.signal();
     let made = orders.make(|manifest| manifest.machine = machine).await?;
     let id = made.id.clone();
     let order = orders.follow(made.id, ENDS_WITHIN);
-    let first = format!("Maintenance manifest {id}: etcd recovery on node {}", member.node);
+    let first = format!("Maintenance manifest {id}: etcd recovery on node {node}");
     let mut answer = streamed("text/plain", ENDS_WITHIN, permit, |out| async move {
         let _signal = signal;
         out.line(&first).await?;
@@ -52,13 +52,13 @@ pub(super) async fn recover(of: ActionContext<'_>) -> Result<HttpResponse, Fault
     Ok(answer)
 }
 
-/// The broken member and the machine of its node.
-async fn find(of: &ActionContext<'_>) -> Result<(BrokenMember, String), CloudError> {
+/// The node of the broken member, and its machine.
+async fn find(of: &ActionContext<'_>) -> Result<(String, String), CloudError> {
     let api = of.api().await?;
     let pods: List<Pod<Whole>> = api.get_as(PODS, MOST_LIST).await?;
-    let member = broken_member(&pods.items).map_err(failed)?;
-    let machine = machine(&api, &member.node).await?;
-    Ok((member, machine))
+    let node = broken_member(&pods.items).map_err(failed)?;
+    let machine = machine(&api, &node).await?;
+    Ok((node, machine))
 }
 
 /// The name of the machine whose node it is; the node's own where no machine says.

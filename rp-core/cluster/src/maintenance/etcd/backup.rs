@@ -1,10 +1,11 @@
 //! The data of a broken member is moved aside on its node, by a pod with the rights of the node.
 
-use rp_actions::etcd::{NAMESPACE, PODS};
+use rp_actions::etcd::{NAMESPACE, PODS, image_without};
 use rp_base::text::clean;
 use serde_json::{Value, json};
 
-use super::members::broken;
+use super::super::nodes::node_name;
+use super::members::pods;
 use crate::context::Context;
 use crate::errors::StepError;
 use crate::kube_api::Kube;
@@ -51,8 +52,10 @@ pub(super) async fn back_up_data(context: &Context) -> Result<(), StepError> {
         match Phase::of(found.as_ref()) {
             Phase::Gone if created => return Err(StepError::other(format!("Pod {POD} was deleted."))),
             Phase::Gone => {
-                let member = broken(context, &kube).await?;
-                created = kube.create(PODS, &pod(&member.node, &member.image)).await?;
+                let node = node_name(context, &kube).await?;
+                let members = pods(&kube).await?;
+                let image = image_without(&members, &node).map_err(StepError::other)?;
+                created = kube.create(PODS, &pod(&node, image)).await?;
             }
             phase @ (Phase::Succeeded | Phase::Failed) => return ended(context, &kube, phase).await,
             Phase::Runs => context.waiting(&format!("pod {POD} runs")),
@@ -75,7 +78,7 @@ async fn ended(context: &Context, kube: &Kube, phase: Phase) -> Result<(), StepE
     Ok(())
 }
 
-/// The pod. Its image is that of the member (`contract/frontend.md` "Do better" 26), which the node has already.
+/// The pod. Its image is that of the members (`contract/frontend.md` "Do better" 26), which the node has already.
 fn pod(node: &str, image: &str) -> Value {
     let variable = |name: &str, value: String| json!({"name": name, "value": value});
     json!({

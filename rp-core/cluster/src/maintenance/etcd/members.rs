@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rp_actions::etcd::{BrokenMember, NAMESPACE, PODS, broken_member, healthy_members, unready_members};
+use rp_actions::etcd::{NAMESPACE, PODS, broken_member, healthy_members, unready_members};
 use rp_base::text::clean;
 use rp_kube::ExecRequest;
 use rp_openshift::{Pod, Whole};
@@ -37,19 +37,19 @@ pub(super) async fn pods(kube: &Kube) -> Result<Vec<Pod<Whole>>, StepError> {
     kube.list(PODS, "").await
 }
 
-/// The node of the order's machine, and its member, if that one is broken and no other is.
-pub(super) async fn broken(context: &Context, kube: &Kube) -> Result<BrokenMember, StepError> {
-    let node = node_name(context, kube).await?;
-    let broken = broken_member(&pods(kube).await?).map_err(StepError::other)?;
-    if broken.node == node {
-        return Ok(broken);
-    }
-    Err(StepError::other(format!("The broken etcd member is on node {}, not on {node}.", broken.node)))
-}
-
 /// Whether the member of the order's machine is the only one that is broken.
 pub(super) async fn check(context: &Context) -> Result<(), StepError> {
-    again(context, || async { broken(context, &Kube::connect(context)?).await.map(drop) }).await
+    again(context, || async {
+        let kube = Kube::connect(context)?;
+        let node = node_name(context, &kube).await?;
+        match broken_member(&pods(&kube).await?).map_err(StepError::other)? {
+            broken if broken == node => Ok(()),
+            broken => {
+                Err(StepError::other(format!("The broken etcd member is on node {broken}, not on {node}.")))
+            }
+        }
+    })
+    .await
 }
 
 /// Removes the member from etcd. One that is no member any more was removed before.

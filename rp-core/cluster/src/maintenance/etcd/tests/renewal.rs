@@ -138,7 +138,7 @@ async fn what_is_new_unwell_or_expired_is_refused_before_anything_is_written() {
 
 #[tokio::test]
 async fn an_operator_that_makes_none_gets_the_old_ones_back() {
-    let rig = old(2099, Duration::from_millis(300)).await;
+    let rig = old(2099, Duration::from_secs(2)).await;
     let before = rig.world.api.get(&format!("{SECRETS}/{}", names(&rig)[8])).unwrap();
     let told = terminal(renew(&rig).await);
     assert!(
