@@ -42,7 +42,7 @@ pub enum Identity {
 pub struct ClientOptions {
     /// For dialling and the TLS handshake together.
     pub dial: Duration,
-    /// Timeout from the request to the response head.
+    /// Timeout from the request to the response head. A followed log has `stream_silence`.
     pub head: Duration,
     /// Longest pause inside the body of an ordinary response.
     pub silence: Duration,
@@ -185,10 +185,11 @@ impl Service<Request<Body>> for BoundedService {
         }
         request.headers_mut().insert(USER_AGENT, self.user_agent.clone());
         let endless = is_endless(&request);
+        let head = if follows_log(&request) { self.options.stream_silence } else { self.options.head };
         let (wire, options) = (self.wire.clone(), Arc::clone(&self.options));
         Box::pin(async move {
-            let answer = tokio::time::timeout(options.head, wire.request(request)).await;
-            let answer = answer.map_err(|_| HeadTimeout(options.head))??;
+            let answer = tokio::time::timeout(head, wire.request(request)).await;
+            let answer = answer.map_err(|_| HeadTimeout(head))??;
             let (silence, most) = if endless {
                 (options.stream_silence, usize::MAX)
             } else {
@@ -201,11 +202,20 @@ impl Service<Request<Body>> for BoundedService {
 
 /// A watch, a followed log or an upgrade: its response has no end of its own.
 fn is_endless(request: &Request<Body>) -> bool {
-    let parameter = |pair: &str| {
-        matches!(pair, "watch=true" | "watch=1" | "follow=true" | "follow=1" | "sendInitialEvents=true")
-    };
     request.headers().contains_key(UPGRADE)
-        || request.uri().query().is_some_and(|query| query.split('&').any(parameter))
+        || follows_log(request)
+        || has_parameter(request, &["watch=true", "watch=1", "sendInitialEvents=true"])
+}
+
+/// A log that is followed: even the head of the response comes with the program's next line only, for a kubelet sends none
+/// before.
+fn follows_log(request: &Request<Body>) -> bool {
+    has_parameter(request, &["follow=true", "follow=1"])
+}
+
+/// Whether the query has one of these pairs.
+fn has_parameter(request: &Request<Body>, any: &[&str]) -> bool {
+    request.uri().query().is_some_and(|query| query.split('&').any(|pair| any.contains(&pair)))
 }
 
 /// Dials the target, whatever the URL's host says.

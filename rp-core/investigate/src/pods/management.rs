@@ -29,8 +29,6 @@ const NAMES_ONLY: &str = "application/json;as=PartialObjectMetadataList;g=meta.k
 #[derive(Clone)]
 pub(super) struct Management {
     client: KubeClient,
-    /// For logs: their answers begin with the first line of a program that may think for long.
-    logs: KubeClient,
     namespace: String,
 }
 
@@ -88,11 +86,10 @@ impl Management {
             networks: Networks::new(everywhere, Vec::new()),
             keepalive: Duration::from_secs(30),
         });
-        let quick = ClientOptions { answer_bytes: MOST_BODY, ..ClientOptions::default() };
-        let patient = ClientOptions { head: silence, stream_silence: silence, ..quick.clone() };
-        let target = Arc::new(target.fingerprinted());
-        let client = |options| connect::client(dialer.clone(), Arc::clone(&target), Identity::Admin, options);
-        Ok(Self { client: client(&quick)?, logs: client(&patient)?, namespace: namespace.to_owned() })
+        let options =
+            ClientOptions { answer_bytes: MOST_BODY, stream_silence: silence, ..ClientOptions::default() };
+        let client = connect::client(dialer, Arc::new(target.fingerprinted()), Identity::Admin, &options)?;
+        Ok(Self { client, namespace: namespace.to_owned() })
     }
 
     fn path(&self, kind: ObjectKind) -> String {
@@ -125,7 +122,7 @@ impl Management {
     pub(super) async fn log(&self, name: &str, most: usize) -> Result<KubeBody, ManagementError> {
         let path = format!("{}/{name}/log?follow=true&limitBytes={most}", self.path(ObjectKind::Pod));
         let request = request(Method::GET, &path, None, None)?;
-        Ok(answered(self.logs.send(request).await?).await?.into_body())
+        Ok(answered(self.client.send(request).await?).await?.into_body())
     }
 
     /// Names of objects of investigations that expired before that instant.

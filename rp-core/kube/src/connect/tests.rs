@@ -251,6 +251,21 @@ async fn a_silent_cluster_and_a_long_answer_are_bounded() {
     assert!(rp_base::chain(&error).to_string().contains("length limit"), "{}", rp_base::chain(&error));
 }
 
+#[tokio::test]
+async fn a_program_that_is_silent_does_not_end_the_log_that_is_followed() {
+    let silent = server(ServerMode::Silent, false).await;
+    let options = ClientOptions { head: Duration::from_millis(20), ..ClientOptions::default() };
+    let client = reader(&silent.target, &options);
+    let log = async |query: &str| {
+        let request =
+            Request::get(format!("/api/v1/namespaces/n/pods/a/log?{query}")).body(Vec::new()).unwrap();
+        tokio::time::timeout(Duration::from_millis(200), client.request_text(request)).await
+    };
+    assert!(log("follow=true").await.is_err(), "it is still waited for");
+    let error = log("limitBytes=1").await.unwrap().unwrap_err();
+    assert!(rp_base::chain(&error).to_string().contains("did not answer"), "{}", rp_base::chain(&error));
+}
+
 #[test]
 fn knows_what_has_no_end() {
     let request = |uri: &str| Request::builder().uri(uri).body(Body::empty()).unwrap();
