@@ -116,8 +116,11 @@ fn tasks_on_machines_name_one_and_others_do_not() {
     }
     let told = check(Task::FixSsh, "a-worker-1", false).unwrap_err();
     assert_eq!(told, "machine: The task is not about a machine");
-    let told = check(Task::FixSsh, "", true).unwrap_err();
-    assert_eq!(told, "force: Only tasks on a machine can be forced");
+    assert_eq!(check(Task::RecoverEtcd, "a-master-1", false), Ok(Task::RecoverEtcd));
+    for (task, machine) in [(Task::FixSsh, ""), (Task::RecoverEtcd, "a-master-1")] {
+        let told = check(task, machine, true).unwrap_err();
+        assert_eq!(told, "force: Only tasks that start, stop, restart or redeploy a machine can be forced");
+    }
 }
 
 #[test]
