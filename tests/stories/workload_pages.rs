@@ -21,6 +21,9 @@ struct World {
     plain: String,
 }
 
+/// For stories that look at the last lines of the log of `default/web`, one at a time.
+static LOG_OF_WEB: Mutex<()> = Mutex::const_new(());
+
 impl World {
     async fn get() -> Result<InUse<Self>> {
         static WORLD: Shared<World> = Shared::new();
@@ -273,6 +276,7 @@ async fn what_a_cluster_refuses_or_does_not_serve_is_said_in_place() -> Result<(
 #[tokio::test(flavor = "multi_thread")]
 async fn logs_are_on_the_record_and_cut_when_the_access_ends() -> Result<()> {
     let world = World::get().await?;
+    let _log = LOG_OF_WEB.lock().await;
     let session = world.aro.session("elevated").await?;
     let plane = &world.openshift.plane;
     plane.write_log(
@@ -333,6 +337,7 @@ async fn logs_are_on_the_record_and_cut_when_the_access_ends() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_person_follows_finds_and_is_told_of_the_end() -> Result<()> {
     let world = World::get().await?;
+    let _log = LOG_OF_WEB.lock().await;
     let plane = &world.openshift.plane;
     plane.write_log("default", "web", "web", "<img src=x onerror=alert(1)> a needle in the log\n")?;
     let session = world.aro.session("admin").await?;
