@@ -5,6 +5,8 @@ use rp_openshift::{ClusterOperator, ControlPlaneMachineSet, Whole};
 
 /// Masters of a control plane.
 pub const MASTERS: usize = 3;
+/// The path of the Machines.
+pub const MACHINES: &str = "/apis/machine.openshift.io/v1beta1/namespaces/openshift-machine-api/machines";
 /// The path of the set that replaces masters by itself.
 pub const MACHINE_SET: &str =
     "/apis/machine.openshift.io/v1/namespaces/openshift-machine-api/controlplanemachinesets/cluster";

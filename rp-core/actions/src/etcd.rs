@@ -1,6 +1,6 @@
 //! Which member of etcd is broken (`contract/frontend.md` §11.5): before its recovery is ordered, and again as it begins.
 
-use rp_openshift::{Pod, Whole};
+use rp_openshift::{ContainerSpec, Pod, Whole};
 
 use crate::control_plane::MASTERS;
 
@@ -24,6 +24,10 @@ impl<'a> MemberPod<'a> {
         self.0.metadata.name.as_str()
     }
 
+    fn container(&self) -> Option<&'a ContainerSpec<Whole>> {
+        self.0.spec.containers.iter().find(|container| container.name.as_str() == MEMBER)
+    }
+
     fn is_ready(&self) -> bool {
         let statuses = &self.0.status.container_statuses;
         statuses.iter().any(|container| container.name.as_str() == MEMBER && container.ready)
@@ -32,9 +36,8 @@ impl<'a> MemberPod<'a> {
     /// Whether the member was configured with another address than its node has now.
     fn is_elsewhere(&self) -> bool {
         let variable = format!("NODE_{}_IP", self.node().replace(['-', '.'], "_"));
-        let container = self.0.spec.containers.iter().find(|container| container.name.as_str() == MEMBER);
-        let configured = container
-            .and_then(|container| container.env.iter().find(|variable_| variable_.name.as_str() == variable));
+        let mut all = self.container().into_iter().flat_map(|container| &container.env);
+        let configured = all.find(|one| one.name.as_str() == variable);
         let status = &self.0.status;
         let mut own =
             status.pod_ips.iter().map(|address| address.ip.as_str()).chain([status.pod_ip.as_str()]);
@@ -42,15 +45,12 @@ impl<'a> MemberPod<'a> {
     }
 
     fn image(&self) -> &'a str {
-        let container = self.0.spec.containers.iter().find(|container| container.name.as_str() == MEMBER);
-        container.map(|container| container.image.as_str()).unwrap_or_default()
+        self.container().map(|container| container.image.as_str()).unwrap_or_default()
     }
 }
 
 fn members(pods: &[Pod<Whole>]) -> Vec<MemberPod<'_>> {
-    let has_member =
-        |pod: &&Pod<Whole>| pod.spec.containers.iter().any(|container| container.name.as_str() == MEMBER);
-    pods.iter().filter(has_member).map(MemberPod).collect()
+    pods.iter().map(MemberPod).filter(|pod| pod.container().is_some()).collect()
 }
 
 /// The node of the one member that does not serve, which is the member's name in etcd. All others must serve: etcd of three
@@ -118,11 +118,8 @@ pub fn image_without<'a>(pods: &'a [Pod<Whole>], node: &str) -> Result<&'a str, 
 
 /// Names of pods that run a member which serves, in the order of the list; not that of the broken node.
 pub fn healthy_members<'a>(pods: &'a [Pod<Whole>], broken: &str) -> Vec<&'a str> {
-    let healthy = pods.iter().filter(|pod| {
-        let member = MemberPod(pod);
-        member.is_ready() && member.node() != broken
-    });
-    healthy.map(|pod| pod.metadata.name.as_str()).filter(|name| crate::rules::is_name(name)).collect()
+    let healthy = members(pods).into_iter().filter(|pod| pod.is_ready() && pod.node() != broken);
+    healthy.map(|pod| pod.name()).filter(|name| crate::rules::is_name(name)).collect()
 }
 
 /// Why not all members serve; `None`: they do.

@@ -4,6 +4,7 @@ use rp_documents::OpenShiftCluster;
 use rp_documents::cluster::Worker;
 use rp_openshift::{ClusterVersion, ImageRegistry, Network, Service, Whole};
 
+use crate::conditions::CLUSTER_VERSION;
 use crate::context::Context;
 use crate::errors::StepError;
 use crate::kube_api::Kube;
@@ -13,8 +14,7 @@ use crate::{resources, values};
 /// kubeconfigs were made.
 pub(crate) async fn update_cluster_data(context: &Context) -> Result<(), StepError> {
     let kube = Kube::connect(context)?;
-    let version: ClusterVersion<Whole> =
-        kube.get_required("/apis/config.openshift.io/v1/clusterversions/version").await?;
+    let version: ClusterVersion<Whole> = kube.get_required(CLUSTER_VERSION).await?;
     let kind = network_kind(&kube).await?;
     let domain = context.document().domain(&context.env.domain);
     let version = version.status.desired.version.as_str().to_owned();

@@ -1,5 +1,6 @@
 //! Conditions in the cluster that the plans wait for (`contract/cluster.md` §6.10). What cannot be read is "not yet".
 
+use rp_actions::control_plane::MACHINES;
 use rp_api::CloudError;
 use rp_openshift::lenient::object;
 use rp_openshift::{ClusterOperator, ClusterVersion, Condition, Machine, Node, Whole, condition};
@@ -13,8 +14,7 @@ use crate::kube_api::Kube;
 use crate::step::ConditionStatus;
 
 const OPERATORS: &str = "/apis/config.openshift.io/v1/clusteroperators";
-pub(crate) const MACHINES: &str =
-    "/apis/machine.openshift.io/v1beta1/namespaces/openshift-machine-api/machines";
+pub(crate) const CLUSTER_VERSION: &str = "/apis/config.openshift.io/v1/clusterversions/version";
 /// Workers that the platform's own components need at least.
 const LEAST_WORKERS: u64 = 2;
 
@@ -103,8 +103,7 @@ pub(crate) async fn operator_console_exists(context: &Context) -> Result<Conditi
 
 /// The release is complete.
 pub(crate) async fn cluster_version_ready(context: &Context) -> Result<ConditionStatus, StepError> {
-    let path = "/apis/config.openshift.io/v1/clusterversions/version";
-    let found = async { Kube::connect(context)?.get::<ClusterVersion<Whole>>(path).await }.await;
+    let found = async { Kube::connect(context)?.get::<ClusterVersion<Whole>>(CLUSTER_VERSION).await }.await;
     let found = found.map(|version| version.map(|version| version.status.conditions));
     Ok(match found {
         Ok(Some(conditions)) if status(&conditions, "Available") == Some("True") => ConditionStatus::Yes,

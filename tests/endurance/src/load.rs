@@ -75,11 +75,16 @@ impl Tally {
             Err(error) => {
                 self.unexpected += 1;
                 if self.texts.len() < KEPT_TEXTS {
-                    self.texts.push(format!("{error:#}").chars().take(LONGEST_TEXT).collect());
+                    self.texts.push(shown(&error));
                 }
             }
         }
     }
+}
+
+/// The text of a failure, bounded.
+fn shown(error: &anyhow::Error) -> String {
+    format!("{error:#}").chars().take(LONGEST_TEXT).collect()
 }
 
 /// Workloads that run.
@@ -151,8 +156,7 @@ async fn work(
         if let Err(error) = &result
             && !excused(error)
         {
-            let text: String = format!("{error:#}").chars().take(LONGEST_TEXT).collect();
-            progress(format_args!("{}: {text}, {}", workload.name(), windows.last(now)));
+            progress(format_args!("{}: {}, {}", workload.name(), shown(error), windows.last(now)));
         }
         tally.lock().count(result, excused);
         number += 1;

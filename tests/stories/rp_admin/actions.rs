@@ -7,12 +7,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tests_kit::{GENEROUS, OpenShift, until};
 
-use super::real::Api;
-
-fn message(text: &str) -> String {
-    let told: Value = serde_json::from_str(text).unwrap_or_default();
-    told["error"]["message"].as_str().unwrap_or_default().to_owned()
-}
+use super::real::{Api, message};
 
 /// A pod of the platform on the node whose kubelet runs commands.
 fn pod(name: &str, labels: &Value, node: &str) -> Value {

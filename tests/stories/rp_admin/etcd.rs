@@ -6,17 +6,12 @@ use reqwest::Method;
 use rp_database::{Span, Typed, Versioned, update_if};
 use rp_documents::ManifestDocument;
 use rp_documents::maintenance::{ManifestState, ManifestStep, OPEN, Task};
-use serde_json::{Value, json};
+use serde_json::json;
 use tests_kit::{GENEROUS, OpenShift, until};
 
-use super::real::Api;
+use super::real::{Api, message};
 
 const NAMESPACE: &str = "openshift-etcd";
-
-fn message(text: &str) -> String {
-    let told: Value = serde_json::from_str(text).unwrap_or_default();
-    told["error"]["message"].as_str().unwrap_or_default().to_owned()
-}
 
 /// The three pods of etcd; the container of one is not ready.
 async fn put_pods(openshift: &OpenShift, broken: Option<usize>) -> Result<()> {

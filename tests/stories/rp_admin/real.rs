@@ -143,6 +143,12 @@ impl Api {
     }
 }
 
+/// The sentence of a refusal; empty: it is none.
+pub(super) fn message(text: &str) -> String {
+    let told: Value = serde_json::from_str(text).unwrap_or_default();
+    told["error"]["message"].as_str().unwrap_or_default().to_owned()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_real_api_server_is_read_by_kind_group_and_plural() -> Result<()> {
     let openshift = OpenShift::start().await?;

@@ -6,6 +6,7 @@ mod members;
 mod operator;
 mod renewal;
 
+use rp_actions::etcd::NAMESPACE;
 use rp_documents::maintenance::Task;
 
 use self::backup::back_up_data;
@@ -15,21 +16,21 @@ use super::nodes::{MACHINE, SHORT};
 use super::{TaskFailure, failure};
 use crate::context::Context;
 use crate::engine::{self, PlanError};
+use crate::errors::StepError;
+use crate::kube_api::{Kube, secrets};
 use crate::metrics::StepMetrics;
 use crate::step::Step;
 use crate::{action, condition};
 
-/// The namespace's Secrets, and the object of the etcd operator.
-const SECRETS: &str = "/api/v1/namespaces/openshift-etcd/secrets";
+/// The object of the etcd operator.
 const ETCD: &str = "/apis/operator.openshift.io/v1/etcds/cluster";
 /// What begins the names of the Secrets with certificates of one member.
 const CERTIFICATES: [&str; 3] = ["etcd-peer-", "etcd-serving-", "etcd-serving-metrics-"];
 
-const ALLOW: Step = action!("allowTwoMembers", allow_two_members).within(SHORT);
 const WAIT: Step = condition!("waitMember", 30, is_replaced);
 /// The steps while the etcd operator is told to bear two members.
 const WITH_TWO: [Step; 4] = [
-    ALLOW,
+    action!("allowTwoMembers", allow_two_members).within(SHORT),
     action!("deleteCertificates", delete_certificates).within(SHORT),
     action!("redeploy", redeploy).within(SHORT),
     WAIT,
@@ -83,6 +84,18 @@ async fn recovery_failed(context: &Context, stopped: PlanError) -> TaskFailure {
         );
     }
     failed
+}
+
+fn secret_path(name: &str) -> String {
+    format!("{}/{name}", secrets(NAMESPACE))
+}
+
+/// Deletes Secrets of etcd; those that are gone stay so.
+async fn delete_secrets(kube: &Kube, names: &[String]) -> Result<(), StepError> {
+    for name in names {
+        kube.delete(&secret_path(name)).await?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use rp_actions::control_plane::{ETCD, Operator};
+use rp_actions::control_plane::{ETCD, MACHINES, Operator};
 use rp_actions::{DrainOptions, DrainPod, DrainReport, Mode};
 use rp_openshift::{ClusterOperator, MainRole, Node, Whole};
 use serde_json::Value;
 
-use crate::conditions::MACHINES;
 use crate::context::Context;
 use crate::errors::StepError;
 use crate::kube_api::{Kube, Tries, retry};

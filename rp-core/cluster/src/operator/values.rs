@@ -13,6 +13,7 @@ use rp_operator_api::deployment::{Identity, ManagedIdentity, PROGRAM, Settings, 
 use rp_operator_api::{ClusterSpec, Flag, SINGLETON};
 use serde_json::{Value, json};
 
+use crate::conditions::CLUSTER_VERSION;
 use crate::context::Context;
 use crate::errors::StepError;
 use crate::kube_api::Kube;
@@ -73,8 +74,7 @@ fn identity(context: &Context) -> Result<Identity, StepError> {
 
 /// Major and minor: of the newest complete version, else of the newest entry of the history.
 async fn cluster_version(kube: &Kube) -> Result<(u32, u32), StepError> {
-    let found: ClusterVersion<Whole> =
-        kube.get_required("/apis/config.openshift.io/v1/clusterversions/version").await?;
+    let found: ClusterVersion<Whole> = kube.get_required(CLUSTER_VERSION).await?;
     let newest = found.status.history.first().map(|entry| entry.version.as_str());
     let version = found.current().or(newest).unwrap_or_default();
     let mut parts = version.split('.').map(str::parse);

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use http::StatusCode;
+use rp_actions::control_plane::MACHINES;
 use rp_actions::etcd::{PODS, broken_member, check_renewable};
 use rp_api::CloudError;
 use rp_documents::ManifestDocument;
@@ -26,8 +27,8 @@ const ENDS_WITHIN: Duration = Duration::from_hours(2);
 const MOST_OBJECT: usize = 2 << 20;
 const MOST_LIST: usize = 32 << 20;
 
-const MACHINES_PATH: &str = "/apis/machine.openshift.io/v1beta1/namespaces/openshift-machine-api/machines?labelSelector=\
-    machine.openshift.io%2Fcluster-api-machine-role%3Dmaster";
+/// Machines of the control plane.
+const MASTERS_ONLY: &str = "labelSelector=machine.openshift.io%2Fcluster-api-machine-role%3Dmaster";
 const VERSION_PATH: &str = "/apis/config.openshift.io/v1/clusterversions/version";
 
 /// Finds the broken member and orders its recovery; the answer tells each step as it ends
@@ -63,7 +64,7 @@ async fn find(of: &ActionContext<'_>) -> Result<(String, String), CloudError> {
 
 /// The name of the machine whose node it is; the node's own where no machine says.
 async fn machine(api: &ClusterApi, node: &str) -> Result<String, CloudError> {
-    let machines: List<Machine<Whole>> = api.get_as(MACHINES_PATH, MOST_LIST).await?;
+    let machines: List<Machine<Whole>> = api.get_as(&format!("{MACHINES}?{MASTERS_ONLY}"), MOST_LIST).await?;
     let own = machines.items.iter().find(|machine| machine.status.node_ref.name.as_str() == node);
     let name = own.map_or(node, |machine| machine.metadata.name.as_str());
     match rp_actions::rules::is_name(name) {

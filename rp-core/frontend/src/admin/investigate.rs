@@ -1,5 +1,5 @@
-//! A question about a cluster, answered by a program that only reads (`contract/frontend.md` §11.10). The answer is text of
-//! somebody else: it is cleaned and bounded here, whoever gives it.
+//! A question about a cluster, answered by a program that only reads (`contract/frontend.md` §11.10). The answer is
+//! not trusted: it is cleaned and bounded here, for every provider.
 
 use std::sync::Arc;
 use std::time::Duration;

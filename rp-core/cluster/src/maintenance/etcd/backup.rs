@@ -57,7 +57,7 @@ pub(super) async fn back_up_data(context: &Context) -> Result<(), StepError> {
                 let image = image_without(&members, &node).map_err(StepError::other)?;
                 created = kube.create(PODS, &pod(&node, image)).await?;
             }
-            phase @ (Phase::Succeeded | Phase::Failed) => return ended(context, &kube, phase).await,
+            phase @ (Phase::Succeeded | Phase::Failed) => return ended(context, &kube, &path, phase).await,
             Phase::Runs => context.waiting(&format!("pod {POD} runs")),
             Phase::Leaves => context.waiting(&format!("pod {POD} of an earlier attempt is being deleted")),
         }
@@ -65,10 +65,9 @@ pub(super) async fn back_up_data(context: &Context) -> Result<(), StepError> {
     }
 }
 
-async fn ended(context: &Context, kube: &Kube, phase: Phase) -> Result<(), StepError> {
-    let path = format!("{PODS}/{POD}");
-    let log = kube.log(&path, MOST_LOG).await?;
-    kube.delete(&path).await?;
+async fn ended(context: &Context, kube: &Kube, path: &str, phase: Phase) -> Result<(), StepError> {
+    let log = kube.log(path, MOST_LOG).await?;
+    kube.delete(path).await?;
     let lines = || log.lines().filter(|line| !line.is_empty()).map(|line| clean(line, 300));
     if phase == Phase::Failed {
         let told: Vec<String> = lines().collect();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::nodes::{again, node_name};
-use super::{CERTIFICATES, ETCD, SECRETS};
+use super::{CERTIFICATES, ETCD, delete_secrets};
 use crate::context::Context;
 use crate::errors::StepError;
 use crate::kube_api::{Kube, merge_into};
@@ -38,10 +38,7 @@ pub(super) async fn delete_certificates(context: &Context) -> Result<(), StepErr
     again(context, || async {
         let kube = Kube::connect(context)?;
         let node = node_name(context, &kube).await?;
-        for kind in CERTIFICATES {
-            kube.delete(&format!("{SECRETS}/{kind}{node}")).await?;
-        }
-        Ok(())
+        delete_secrets(&kube, &CERTIFICATES.map(|kind| format!("{kind}{node}"))).await
     })
     .await
 }

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use rp_actions::control_plane::ETCD as ETCD_OPERATOR;
+use rp_actions::control_plane::{ETCD as ETCD_OPERATOR, MASTERS};
+use rp_actions::etcd::NAMESPACE;
 use rp_openshift::{ClusterOperator, ClusterVersion, Etcd, Whole, condition};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -11,15 +12,15 @@ use x509_parser::pem::parse_x509_pem;
 
 use super::super::nodes::{SHORT, again, unread_is_not_yet};
 use super::super::{TaskFailure, failure};
-use super::{CERTIFICATES, ETCD, SECRETS, Task};
+use super::{CERTIFICATES, ETCD, Task, delete_secrets, secret_path};
+use crate::conditions::CLUSTER_VERSION;
 use crate::context::Context;
 use crate::engine::PlanError;
 use crate::errors::StepError;
-use crate::kube_api::Kube;
+use crate::kube_api::{Kube, secrets};
 use crate::step::{ConditionStatus, Step};
 use crate::{action, condition};
 
-const VERSION: &str = "/apis/config.openshift.io/v1/clusterversions/version";
 /// Ends the name of a copy.
 const COPY: &str = "-before-renewal";
 /// On a copy: the newest revision of etcd when it was made.
@@ -28,17 +29,14 @@ const REVISION: &str = "maintenance.aro.openshift.io/etcd-revision";
 const LEAST_VALID: Duration = Duration::from_hours(24 * 1000);
 /// For the members to run with the old certificates again.
 const BACK: Duration = Duration::from_mins(30);
-/// Masters of a cluster of that time, by their numbers.
-const MASTERS: usize = 3;
 
-const KEEP: Step = action!("keepCertificates", keep).within(SHORT);
 const DELETE: Step = action!("deleteCertificates", delete).within(SHORT);
 const WAIT: Step = condition!("waitRevision", 30, is_deployed);
 
 pub(super) fn plan() -> Vec<Step> {
     vec![
         action!("checkRenewal", check).within(SHORT),
-        KEEP,
+        action!("keepCertificates", keep).within(SHORT),
         DELETE,
         WAIT,
         action!("checkCertificates", check_new).within(SHORT),
@@ -53,15 +51,11 @@ pub(super) fn names(context: &Context) -> Vec<String> {
     (0..MASTERS).flat_map(of_master).collect()
 }
 
-fn path(name: &str) -> String {
-    format!("{SECRETS}/{name}")
-}
-
 /// Whether the cluster needs it and bears it.
 async fn check(context: &Context) -> Result<(), StepError> {
     again(context, || async {
         let kube = Kube::connect(context)?;
-        let version: ClusterVersion<Whole> = kube.get_required(VERSION).await?;
+        let version: ClusterVersion<Whole> = kube.get_required(CLUSTER_VERSION).await?;
         rp_actions::etcd::check_renewable(version.status.desired.version.as_str())
             .map_err(StepError::other)?;
         let etcd: Etcd<Whole> = kube.get_required(ETCD).await?;
@@ -80,7 +74,7 @@ async fn check(context: &Context) -> Result<(), StepError> {
             }
         }
         for name in names(context) {
-            let left = validity(context, &name, &kube.get_required(&path(&name)).await?)?;
+            let left = validity(context, &name, &kube.get_required(&secret_path(&name)).await?)?;
             if left.is_zero() {
                 return Err(StepError::other(format!("secret {name} is already expired, quitting.")));
             }
@@ -109,14 +103,14 @@ async fn keep(context: &Context) -> Result<(), StepError> {
         let etcd: Etcd<Whole> = kube.get_required(ETCD).await?;
         let revision = etcd.status.latest_available_revision.0.unwrap_or_default();
         for name in names(context) {
-            let found: Value = kube.get_required(&path(&name)).await?;
+            let found: Value = kube.get_required(&secret_path(&name)).await?;
             let copy = json!({
                 "apiVersion": "v1", "kind": "Secret", "type": found["type"], "data": found["data"],
-                "metadata": {"name": format!("{name}{COPY}"), "namespace": rp_actions::etcd::NAMESPACE,
+                "metadata": {"name": format!("{name}{COPY}"), "namespace": NAMESPACE,
                     "annotations": {REVISION: revision.to_string()}},
             });
             // One that is there was made by an attempt that died.
-            kube.create(SECRETS, &copy).await?;
+            kube.create(&secrets(NAMESPACE), &copy).await?;
         }
         Ok(())
     })
@@ -124,14 +118,7 @@ async fn keep(context: &Context) -> Result<(), StepError> {
 }
 
 async fn delete(context: &Context) -> Result<(), StepError> {
-    again(context, || async {
-        let kube = Kube::connect(context)?;
-        for name in names(context) {
-            kube.delete(&path(&name)).await?;
-        }
-        Ok(())
-    })
-    .await
+    again(context, || async { delete_secrets(&Kube::connect(context)?, &names(context)).await }).await
 }
 
 /// Whether every node runs a newer revision than that of the copies.
@@ -139,7 +126,7 @@ async fn is_deployed(context: &Context) -> Result<ConditionStatus, StepError> {
     let looked = async {
         let kube = Kube::connect(context)?;
         let first = names(context).into_iter().next().unwrap_or_default();
-        let copy: Value = kube.get_required(&path(&format!("{first}{COPY}"))).await?;
+        let copy: Value = kube.get_required(&secret_path(&format!("{first}{COPY}"))).await?;
         let kept = copy["metadata"]["annotations"][REVISION].as_str().and_then(|text| text.parse().ok());
         revision_after(&kube, kept.unwrap_or(i64::MAX)).await
     };
@@ -167,7 +154,7 @@ async fn check_new(context: &Context) -> Result<(), StepError> {
     again(context, || async {
         let kube = Kube::connect(context)?;
         for name in names(context) {
-            if validity(context, &name, &kube.get_required(&path(&name)).await?)? < LEAST_VALID {
+            if validity(context, &name, &kube.get_required(&secret_path(&name)).await?)? < LEAST_VALID {
                 return Err(StepError::other(
                     "etcd certificates renewal not successful, as at least one or all certificates are not renewed",
                 ));
@@ -179,14 +166,8 @@ async fn check_new(context: &Context) -> Result<(), StepError> {
 }
 
 async fn drop_copies(context: &Context) -> Result<(), StepError> {
-    again(context, || async {
-        let kube = Kube::connect(context)?;
-        for name in names(context) {
-            kube.delete(&path(&format!("{name}{COPY}"))).await?;
-        }
-        Ok(())
-    })
-    .await
+    let copies: Vec<String> = names(context).iter().map(|name| format!("{name}{COPY}")).collect();
+    again(context, || async { delete_secrets(&Kube::connect(context)?, &copies).await }).await
 }
 
 /// Ends a renewal that failed: before anything was deleted nothing is to be done; after it the old certificates come back.
@@ -198,7 +179,7 @@ pub(super) async fn taken_back(context: &Context, stopped: PlanError) -> Result<
         TaskFailure::Transient(cause) if step == Some(WAIT.name) => cause,
         passes => return Err(passes),
     };
-    let put_back = [DELETE.name, WAIT.name].iter().any(|name| step == Some(name));
+    let put_back = step == Some(DELETE.name) || step == Some(WAIT.name);
     let undone = async {
         if put_back {
             restore(context).await?;
@@ -218,12 +199,12 @@ async fn restore(context: &Context) -> Result<(), StepError> {
     let etcd: Etcd<Whole> = kube.get_required(ETCD).await?;
     let before = etcd.status.latest_available_revision.0.unwrap_or_default();
     for name in names(context) {
-        let Some(copy) = kube.get::<Value>(&path(&format!("{name}{COPY}"))).await? else { continue };
+        let Some(copy) = kube.get::<Value>(&secret_path(&format!("{name}{COPY}"))).await? else { continue };
         let old = json!({
             "apiVersion": "v1", "kind": "Secret", "type": copy["type"], "data": copy["data"],
-            "metadata": {"name": name, "namespace": rp_actions::etcd::NAMESPACE},
+            "metadata": {"name": name, "namespace": NAMESPACE},
         });
-        kube.ensure(SECRETS, &old).await?;
+        kube.ensure(&secrets(NAMESPACE), &old).await?;
     }
     let end = Instant::now() + context.env.periods.longest.map_or(BACK, |longest| BACK.min(longest));
     loop {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::super::tests::rig::{Rig, terminal};
 use super::super::{TaskFailure, TaskOrder};
-use super::{CERTIFICATES, ETCD, SECRETS, plan};
+use super::{CERTIFICATES, ETCD, plan, secret_path};
 use crate::harness::Api;
 
 const BROKEN: &str = "master-1";
@@ -44,7 +44,7 @@ async fn broken(longest: Duration) -> Rig {
     for node in ["master-0", BROKEN, "master-2"] {
         for kind in CERTIFICATES {
             rig.world.api.put(
-                &format!("{SECRETS}/{kind}{node}"),
+                &secret_path(&format!("{kind}{node}")),
                 json!({"metadata": {"name": format!("{kind}{node}")}}),
             );
         }
@@ -102,8 +102,8 @@ async fn a_broken_member_is_replaced() {
     assert_eq!(rig.world.api.members(), ["master-0", "master-2"]);
     assert!(rig.world.api.get(&format!("{PODS}/etcd-recovery-data-backup")).is_none());
     for kind in CERTIFICATES {
-        assert!(rig.world.api.get(&format!("{SECRETS}/{kind}{BROKEN}")).is_none());
-        assert!(rig.world.api.get(&format!("{SECRETS}/{kind}master-0")).is_some());
+        assert!(rig.world.api.get(&secret_path(&format!("{kind}{BROKEN}"))).is_none());
+        assert!(rig.world.api.get(&secret_path(&format!("{kind}master-0"))).is_some());
     }
     let reason = etcd(&rig)["spec"]["forceRedeploymentReason"].as_str().unwrap().to_owned();
     assert!(reason.starts_with("single-master-recovery-20"), "{reason}");

@@ -1,6 +1,6 @@
 //! What is read and written of one master: its virtual machine in Azure, its Machine and its node in the cluster.
 
-use rp_actions::control_plane::{API_SERVER, ETCD, MACHINE_SET, MASTERS, check_machine_set};
+use rp_actions::control_plane::{API_SERVER, ETCD, MACHINE_SET, MACHINES, MASTERS, check_machine_set};
 use rp_azure::Resources as _;
 use rp_azure::vm_body::size;
 use rp_documents::maintenance::MasterResize;
@@ -8,7 +8,6 @@ use rp_openshift::{ControlPlaneMachineSet, MACHINE_SIZE, NODE_SIZES, Whole};
 use serde_json::{Value, json};
 
 use super::super::nodes::{check_operator, control_plane_nodes, is_etcd_healthy, node_path};
-use crate::conditions::MACHINES;
 use crate::context::Context;
 use crate::errors::StepError;
 use crate::kube_api::{Kube, merge_into};

@@ -1,7 +1,7 @@
 //! The control plane as its cluster and Azure have it.
 
 use futures_util::future::try_join_all;
-use rp_actions::control_plane::{API_SERVER, ETCD, MACHINE_SET, MASTERS};
+use rp_actions::control_plane::{API_SERVER, ETCD, MACHINE_SET, MACHINES, MASTERS};
 use rp_api::CloudError;
 use rp_azure::vm_body;
 use rp_openshift::{
@@ -21,7 +21,6 @@ const MOST_OBJECT: usize = 2 << 20;
 /// Largest list, bytes.
 const MOST_LIST: usize = 32 << 20;
 
-const MACHINES_PATH: &str = "/apis/machine.openshift.io/v1beta1/namespaces/openshift-machine-api/machines";
 const NODES_PATH: &str = "/api/v1/nodes?labelSelector=node-role.kubernetes.io%2Fmaster";
 const PODS_PATH: &str =
     "/api/v1/namespaces/openshift-kube-apiserver/pods?labelSelector=app%3Dopenshift-kube-apiserver";
@@ -65,7 +64,7 @@ impl ControlPlane {
     /// 500 with the target `controlPlaneMachines`: something cannot be read, or there are not three machines.
     pub(super) async fn read(api: &ClusterApi, managed: &ManagedGroup) -> Result<Self, CloudError> {
         let machines = async {
-            let mut machines = list::<Machine<Whole>>(api, MACHINES_PATH).await?;
+            let mut machines = list::<Machine<Whole>>(api, MACHINES).await?;
             machines.retain(|machine| machine.role() == MainRole::Master.as_str());
             if machines.len() != MASTERS {
                 return Err(failed(format!(

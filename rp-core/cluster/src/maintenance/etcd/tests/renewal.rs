@@ -25,7 +25,7 @@ fn put_secrets(api: &Api, names: &[String], until: i32) {
     let data = json!({"tls.crt": certificate(until), "tls.key": "a2V5"});
     for name in names {
         api.put(
-            &format!("{SECRETS}/{name}"),
+            &secret_path(name),
             json!({"metadata": {"name": name}, "type": "kubernetes.io/tls", "data": data}),
         );
     }
@@ -73,17 +73,17 @@ fn operator_renews(rig: &Rig, until: i32) {
 }
 
 fn copies(rig: &Rig) -> usize {
-    let copy = |name: &&String| rig.world.api.get(&format!("{SECRETS}/{name}-before-renewal")).is_some();
+    let copy = |name: &&String| rig.world.api.get(&secret_path(&format!("{name}-before-renewal"))).is_some();
     names(rig).iter().filter(copy).count()
 }
 
 #[tokio::test]
 async fn certificates_are_made_anew() {
     let rig = old(2099, Duration::from_secs(20)).await;
-    let before = rig.world.api.get(&format!("{SECRETS}/{}", names(&rig)[0])).unwrap();
+    let before = rig.world.api.get(&secret_path(&names(&rig)[0])).unwrap();
     operator_renews(&rig, 2098);
     renew(&rig).await.unwrap();
-    assert_ne!(rig.world.api.get(&format!("{SECRETS}/{}", names(&rig)[0])).unwrap()["data"], before["data"]);
+    assert_ne!(rig.world.api.get(&secret_path(&names(&rig)[0])).unwrap()["data"], before["data"]);
     assert_eq!((names(&rig).len(), copies(&rig)), (9, 0));
 }
 
@@ -139,14 +139,14 @@ async fn what_is_new_unwell_or_expired_is_refused_before_anything_is_written() {
 #[tokio::test]
 async fn an_operator_that_makes_none_gets_the_old_ones_back() {
     let rig = old(2099, Duration::from_secs(2)).await;
-    let before = rig.world.api.get(&format!("{SECRETS}/{}", names(&rig)[8])).unwrap();
+    let before = rig.world.api.get(&secret_path(&names(&rig)[8])).unwrap();
     let told = terminal(renew(&rig).await);
     assert!(
         told.starts_with("etcd renewal failed, recovery performed to revert the changes. Cause: "),
         "{told}"
     );
     assert!(told.contains("revision 7 is not newer than 7"), "{told}");
-    assert_eq!(rig.world.api.get(&format!("{SECRETS}/{}", names(&rig)[8])).unwrap()["data"], before["data"]);
+    assert_eq!(rig.world.api.get(&secret_path(&names(&rig)[8])).unwrap()["data"], before["data"]);
     assert_eq!(copies(&rig), 0);
 }
 
