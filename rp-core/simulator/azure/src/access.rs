@@ -86,7 +86,7 @@ pub(super) fn locked(tree: &Tree, method: &Method, id: &Id) -> Result<(), ArmRes
     if matches!(*method, Method::GET | Method::HEAD) || id.kind.starts_with("microsoft.authorization/") {
         return Ok(());
     }
-    for (key, lock) in tree.of_kind("microsoft.authorization/locks") {
+    for (key, lock) in tree.of_kind("microsoft.authorization/locks", |_| true) {
         let Some((scope, _)) = key.split_once("/providers/microsoft.authorization/") else { continue };
         let level = lock["properties"]["level"].as_str().unwrap_or_default();
         let covers = id.key == scope || id.key.starts_with(&format!("{scope}/"));
@@ -105,14 +105,12 @@ pub(super) fn locked(tree: &Tree, method: &Method, id: &Id) -> Result<(), ArmRes
 /// A deny assignment that forbids it: everybody but those it leaves out.
 pub(super) fn denied(tree: &Tree, who: &Caller, action: &str, scope: &str) -> Result<(), ArmResponse> {
     let scope = scope.to_ascii_lowercase();
-    for (key, assignment) in tree.of_kind("microsoft.authorization/denyassignments") {
+    for (key, assignment) in tree.extensions("microsoft.authorization/denyassignments", &scope) {
         let Some((of, _)) = key.split_once("/providers/microsoft.authorization/") else { continue };
         let body = &assignment["properties"];
         let left_out = body["excludePrincipals"].as_array().into_iter().flatten();
         let mut left_out = left_out.filter_map(|principal| principal["id"].as_str());
-        if !(scope == of || scope.starts_with(&format!("{of}/")))
-            || left_out.any(|id| id.eq_ignore_ascii_case(&who.object_id))
-        {
+        if left_out.any(|id| id.eq_ignore_ascii_case(&who.object_id)) {
             continue;
         }
         let permissions = body["permissions"].as_array().into_iter().flatten();

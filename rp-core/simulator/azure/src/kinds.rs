@@ -53,11 +53,12 @@ pub(super) fn prepare(
         }
         "microsoft.authorization/roleassignments" => {
             let (scope, _) = id.asked.split_once("/providers/Microsoft.Authorization/").unwrap_or_default();
-            let twice = world.tree.list(&scope.to_ascii_lowercase(), &id.kind).into_iter().any(|other| {
+            let mut twice = false;
+            world.tree.visit(&scope.to_ascii_lowercase(), &id.kind, |_, other| {
                 let same = |word: &str| other["properties"][word] == of[word] && !of[word].is_null();
                 let own = other["id"].as_str().unwrap_or_default().eq_ignore_ascii_case(&id.asked);
                 let here = other["properties"]["scope"].as_str() == Some(scope);
-                !own && here && same("principalId") && same("roleDefinitionId")
+                twice |= !own && here && same("principalId") && same("roleDefinitionId");
             });
             if twice {
                 return Err(failure(

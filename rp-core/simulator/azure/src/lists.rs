@@ -12,7 +12,7 @@ use super::effective_routes;
 use super::functions::guid;
 use super::id::{Id, group_of, subscription_of};
 use super::kinds;
-use super::machines::{self, MACHINE, cores};
+use super::machines::{self, MACHINE};
 use super::network::NIC;
 use super::operations::OperationOutcome;
 use super::response::{ArmResponse, failure};
@@ -104,7 +104,7 @@ impl World {
             let above = scope == of || scope.starts_with(&format!("{of}/"));
             above || (!filter.contains("atscope()") && of.starts_with(&format!("{scope}/")))
         };
-        let all = self.tree.of_kind(kind).into_iter().filter(|(key, _)| fits(key)).map(|(_, body)| body);
+        let all = self.tree.of_kind(kind, fits).into_iter().map(|(_, body)| body);
         all.filter(|body| {
             let of = body["properties"]["principalId"].as_str().unwrap_or_default();
             principal.is_none_or(|principal| principal.eq_ignore_ascii_case(of))
@@ -114,12 +114,16 @@ impl World {
 
     fn compute_usages(&self, subscription: &str) -> Vec<Value> {
         let families = self.facts.lock().families();
-        let mut names = vec![("cores".to_owned(), None)];
-        names.extend(families.into_iter().map(|family| (family.clone(), Some(family))));
+        let cores = machines::cores(self, subscription);
+        let mut names = vec![("cores".to_owned(), cores.values().sum())];
+        names.extend(families.into_iter().map(|family| {
+            let used = cores.get(&family).copied().unwrap_or_default();
+            (family, used)
+        }));
         let mut all: Vec<Value> = Vec::new();
-        for (name, family) in names {
+        for (name, used) in names {
             let (more, limit) = self.facts.lock().quota(subscription, &name);
-            let current = more + cores(self, subscription, family.as_deref());
+            let current: i64 = more + used;
             all.push(json!({"currentValue": current, "limit": limit, "unit": "Count",
                 "name": {"value": name, "localizedValue": name}}));
         }

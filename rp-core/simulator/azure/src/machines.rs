@@ -1,5 +1,7 @@
 //! What is special of Microsoft.Compute: quota, power, disks.
 
+use std::collections::BTreeMap;
+
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
@@ -64,23 +66,26 @@ fn statuses(world: &World, power: &str) -> Value {
         {"code": format!("PowerState/{power}"), "level": "Info", "displayStatus": format!("VM {power}")}])
 }
 
-/// Cores that the machines of a subscription use, of one family or all.
-pub(super) fn cores(world: &World, subscription: &str, family: Option<&str>) -> i64 {
-    let machines = world.tree.list(&format!("/subscriptions/{subscription}"), MACHINE);
-    let facts = world.facts.lock();
-    let sizes = machines.iter().filter_map(|body| body["properties"]["hardwareProfile"]["vmSize"].as_str());
-    sizes
-        .filter_map(|size| facts.size(size))
-        .filter(|(of, _)| family.is_none_or(|family| family.eq_ignore_ascii_case(of)))
-        .map(|(_, cores)| cores)
-        .sum()
+/// Cores that the machines of a subscription use, by family.
+pub(super) fn cores(world: &World, subscription: &str) -> BTreeMap<String, i64> {
+    let sizes = world.facts.lock();
+    let mut used = BTreeMap::new();
+    world.tree.visit(&format!("/subscriptions/{subscription}"), MACHINE, |_, body| {
+        let size = body["properties"]["hardwareProfile"]["vmSize"].as_str();
+        if let Some((family, cores)) = size.and_then(|size| sizes.size(size)) {
+            *used.entry(family).or_default() += cores;
+        }
+    });
+    used
 }
 
 fn quota(world: &World, subscription: &str, size: &str) -> Result<(), ArmResponse> {
     let Some((family, wanted)) = world.facts.lock().size(size) else { return Ok(()) };
-    for (name, of) in [("cores", None), (family.as_str(), Some(family.as_str()))] {
-        let (used, limit) = world.facts.lock().quota(subscription, name);
-        let used = used + cores(world, subscription, of);
+    let cores = cores(world, subscription);
+    let of_family = cores.get(&family).copied().unwrap_or_default();
+    for (name, here) in [("cores", cores.values().sum()), (family.as_str(), of_family)] {
+        let (more, limit) = world.facts.lock().quota(subscription, name);
+        let used: i64 = more + here;
         if used + wanted > limit {
             let message = format!(
                 "Operation could not be completed as it results in exceeding approved {name} Cores quota. Additional details - Deployment Model: Resource Manager, Current Limit: {limit}, Current Usage: {used}, Additional Required: {wanted}, (Minimum) New Limit Required: {}.",

@@ -112,8 +112,9 @@ fn address(
     let known = old.and_then(|old| old["properties"]["ipAddress"].as_str().map(str::to_owned));
     if known.is_none() {
         let (used, limit) = world.facts.lock().quota(subscription, "PublicIPAddresses");
-        let here = world.tree.list(&format!("/subscriptions/{subscription}"), PIP).len();
-        if used + i64::try_from(here).unwrap_or(i64::MAX) >= limit {
+        let mut here = 0;
+        world.tree.visit(&format!("/subscriptions/{subscription}"), PIP, |_, _| here += 1);
+        if used + here >= limit {
             let message = format!(
                 "Cannot create more than {limit} public IP addresses for this subscription in this region."
             );

@@ -113,25 +113,39 @@ impl Tree {
     /// Resources of a type below a scope, ordered by id. A subscription has those of its groups; a group and a resource
     /// their own.
     pub(super) fn list(&self, scope: &str, kind: &str) -> Vec<Value> {
+        let mut all = BTreeMap::new();
+        self.visit(scope, kind, |key, body| {
+            all.insert(key.to_owned(), body.clone());
+        });
+        all.into_values().collect()
+    }
+
+    /// Shows each resource that [`Tree::list`] gives, in any order and without a copy: key and body. The tree is locked
+    /// meanwhile.
+    pub(super) fn visit(&self, scope: &str, kind: &str, mut see: impl FnMut(&str, &Value)) {
         let group = group_of(scope).and_then(|group| group.rsplit('/').next());
-        let key = |body: &Value| body["id"].as_str().unwrap_or_default().to_ascii_lowercase();
         let plain = scope.matches('/').count() <= 4;
         let own = if plain { self.contents.list(subscription_of(scope), group, kind) } else { Vec::new() };
         let state = self.state.read();
-        let own = own.into_iter().map(|body| (key(&body), body));
-        let mut all: BTreeMap<String, Value> = own.filter(|(key, _)| !state.put.contains_key(key)).collect();
-        let below = format!("{scope}/");
-        let keys = state
-            .kinds
-            .get(kind)
-            .into_iter()
-            .flat_map(|keys| keys.range::<String, _>((Bound::Excluded(below.clone()), Bound::Unbounded)));
-        for key in keys.take_while(|key| key.starts_with(&below)) {
-            if let Some(Some(entry)) = state.put.get(key) {
-                all.insert(key.clone(), entry.body.clone());
+        for body in own {
+            let key = body["id"].as_str().unwrap_or_default().to_ascii_lowercase();
+            if !state.put.contains_key(&key) {
+                see(&key, &body);
             }
         }
-        all.into_values().collect()
+        state.of_kind_below(kind, &format!("{scope}/"), see);
+    }
+
+    /// Extensions of a type that were put on a resource or on what it is in: key and body.
+    pub(super) fn extensions(&self, kind: &str, key: &str) -> Vec<(String, Value)> {
+        let state = self.state.read();
+        let mut all = Vec::new();
+        let inside = key.match_indices('/').skip(1).map(|(at, _)| &key[..at]);
+        for scope in inside.chain([key]) {
+            let below = format!("{scope}/providers/{kind}/");
+            state.of_kind_below(kind, &below, |key, body| all.push((key.to_owned(), body.clone())));
+        }
+        all
     }
 
     /// Every resource that was put below a scope, without groups, deployments and what is below another resource.
@@ -156,11 +170,16 @@ impl Tree {
         all.filter(|(_, entry)| entry.is_some()).map(|(key, _)| key.clone()).collect()
     }
 
-    /// Keys of a type, wherever they are.
-    pub(super) fn of_kind(&self, kind: &str) -> Vec<(String, Value)> {
+    /// Keys and bodies of a type, wherever they are, of which the key fits.
+    pub(super) fn of_kind(&self, kind: &str, fits: impl Fn(&str) -> bool) -> Vec<(String, Value)> {
         let state = self.state.read();
-        let keys = state.kinds.get(kind).into_iter().flatten();
-        keys.filter_map(|key| Some((key.clone(), state.put.get(key)?.as_ref()?.body.clone()))).collect()
+        let mut all = Vec::new();
+        state.of_kind_below(kind, "", |key, body| {
+            if fits(key) {
+                all.push((key.to_owned(), body.clone()));
+            }
+        });
+        all
     }
 
     /// Who names that id or something below it: resource, item of it as it is written.
@@ -270,6 +289,17 @@ impl State {
         let kept = keep.add(&line());
         self.keep = Some(keep);
         kept
+    }
+
+    /// Shows each resource of a type that was put and whose key begins with `below`, in order.
+    fn of_kind_below(&self, kind: &str, below: &str, mut see: impl FnMut(&str, &Value)) {
+        let from = (Bound::Excluded(below.to_owned()), Bound::Unbounded);
+        let keys = self.kinds.get(kind).into_iter().flat_map(|keys| keys.range::<String, _>(from.clone()));
+        for key in keys.take_while(|key| key.starts_with(below)) {
+            if let Some(Some(entry)) = self.put.get(key) {
+                see(key, &entry.body);
+            }
+        }
     }
 
     fn under(&self, below: &str) -> impl Iterator<Item = (&String, &Option<Entry>)> {

@@ -49,7 +49,7 @@ impl World {
         // Numbers tell versions apart, also from those of an earlier process.
         let first = if kept { u32::try_from(clock.now().seconds()).unwrap_or_default() } else { 0 };
         let mut blobs = Blobs::default();
-        for (key, _) in tree.of_kind(kinds::CONTAINER) {
+        for (key, _) in tree.of_kind(kinds::CONTAINER, |_| true) {
             let mut words = key.split('/').skip(8).step_by(4);
             if let (Some(account), Some(container)) = (words.next(), words.next()) {
                 blobs.create(account, container);
