@@ -54,15 +54,40 @@ fn members(pods: &[Pod<Whole>]) -> Vec<MemberPod<'_>> {
 }
 
 /// The node of the one member that does not serve, which is the member's name in etcd. All others must serve: etcd of three
-/// members bears the loss of one.
+/// members bears the loss of one. `masters` are the names of the control plane's nodes: a recovery that failed may have
+/// taken the pod of the member away already.
 ///
 /// # Errors
 /// There is none, there are several, or signs of two; a sentence for people.
-pub fn broken_member(pods: &[Pod<Whole>]) -> Result<String, String> {
+pub fn broken_member(pods: &[Pod<Whole>], masters: &[&str]) -> Result<String, String> {
     let members = members(pods);
-    if members.len() != MASTERS {
-        return Err(format!("Expected {MASTERS} etcd pods, but found {}.", members.len()));
+    let broken = match members.len() {
+        MASTERS => not_serving(&members)?.node(),
+        found => {
+            let other = || format!("Expected {MASTERS} etcd pods, but found {found}.");
+            without_pod(&members, masters).ok_or_else(other)?
+        }
+    };
+    match crate::rules::is_name(broken) {
+        true => Ok(broken.to_owned()),
+        false => Err(format!("A node of the control plane has no valid name: {broken:?}.")),
     }
+}
+
+/// The one master that runs no member, if all members of the others serve where they were configured.
+fn without_pod<'a>(members: &[MemberPod<'_>], masters: &[&'a str]) -> Option<&'a str> {
+    let mut away = masters.iter().filter(|master| members.iter().all(|pod| pod.node() != **master));
+    let all_serve = members.iter().all(|pod| pod.is_ready() && !pod.is_elsewhere());
+    match (away.next(), away.next()) {
+        (Some(one), None) if all_serve && masters.len() == MASTERS && members.len() == MASTERS - 1 => {
+            Some(one)
+        }
+        _ => None,
+    }
+}
+
+/// The one of three members that is not ready.
+fn not_serving<'a, 'p>(members: &'a [MemberPod<'p>]) -> Result<&'a MemberPod<'p>, String> {
     let named = |of: &[&MemberPod<'_>]| of.iter().map(|pod| pod.name()).collect::<Vec<_>>().join(", ");
     let not_ready: Vec<_> = members.iter().filter(|pod| !pod.is_ready()).collect();
     let elsewhere: Vec<_> = members.iter().filter(|pod| pod.is_elsewhere()).collect();
@@ -77,25 +102,17 @@ pub fn broken_member(pods: &[Pod<Whole>]) -> Result<String, String> {
         }
     };
     match elsewhere.as_slice() {
-        [] => {}
-        [one] if one.node() == broken.node() => {}
-        [one] => {
-            return Err(format!(
-                "Pod {} is not ready, but pod {} has another address than its member was configured with.",
-                broken.name(),
-                one.name()
-            ));
-        }
-        several => {
-            return Err(format!(
-                "Only one broken etcd member can be recovered, but the addresses of several nodes have changed: {}.",
-                named(several)
-            ));
-        }
-    }
-    match crate::rules::is_name(broken.node()) {
-        true => Ok(broken.node().to_owned()),
-        false => Err(format!("Pod {} is on a node that has no valid name.", broken.name())),
+        [] => Ok(broken),
+        [one] if one.node() == broken.node() => Ok(broken),
+        [one] => Err(format!(
+            "Pod {} is not ready, but pod {} has another address than its member was configured with.",
+            broken.name(),
+            one.name()
+        )),
+        several => Err(format!(
+            "Only one broken etcd member can be recovered, but the addresses of several nodes have changed: {}.",
+            named(several)
+        )),
     }
 }
 
@@ -169,13 +186,14 @@ mod tests {
         values.into_iter().map(|value| serde_json::from_value(value).unwrap()).collect()
     }
 
+    const MASTER_NAMES: [&str; 3] = ["c-x7k2p-master-0", "c-x7k2p-master-1", "c-x7k2p-master-2"];
     const GOOD: [(bool, &str); 3] = [(true, "10.0.0.0"), (true, "10.0.0.1"), (true, "10.0.0.2")];
 
     #[test]
     fn the_member_that_is_not_ready_is_the_broken_one() {
         for address in ["10.0.0.1", "10.9.9.9"] {
             let pods = pods([GOOD[0], (false, address), GOOD[2]]);
-            let node = broken_member(&pods).unwrap();
+            let node = broken_member(&pods, &MASTER_NAMES).unwrap();
             assert_eq!(node, "c-x7k2p-master-1");
             assert_eq!(image_without(&pods, &node), Ok("quay.io/e@sha256:1"));
             let healthy = healthy_members(&pods, &node);
@@ -183,6 +201,22 @@ mod tests {
             assert_eq!(unready_members(&pods).unwrap(), "not ready: etcd-c-x7k2p-master-1");
         }
         assert_eq!(unready_members(&pods(GOOD)), None);
+    }
+
+    #[test]
+    fn a_member_whose_pod_is_gone_is_the_master_without_one() {
+        let two = &pods(GOOD)[..2];
+        assert_eq!(broken_member(two, &MASTER_NAMES).unwrap(), "c-x7k2p-master-2");
+        let moved = &pods([GOOD[0], (true, "10.9.9.9"), GOOD[2]])[..2];
+        for (pods, masters) in [
+            (two, &MASTER_NAMES[..2]),
+            (&two[..1], &MASTER_NAMES[..]),
+            (moved, &MASTER_NAMES[..]),
+            (two, &[]),
+        ] {
+            let told = broken_member(pods, masters).unwrap_err();
+            assert_eq!(told, format!("Expected 3 etcd pods, but found {}.", pods.len()));
+        }
     }
 
     #[test]
@@ -197,11 +231,11 @@ mod tests {
             ([away(0), moved(1), GOOD[2]], "has another address"),
             ([(false, "10.9.9.9"), moved(1), GOOD[2]], "the addresses of several nodes"),
         ] {
-            let refused = broken_member(&pods(all)).unwrap_err();
+            let refused = broken_member(&pods(all), &MASTER_NAMES).unwrap_err();
             assert!(refused.contains(told), "{refused}");
         }
         let two = &pods([away(0), GOOD[1], GOOD[2]])[..2];
-        assert_eq!(broken_member(two).unwrap_err(), "Expected 3 etcd pods, but found 2.");
+        assert_eq!(broken_member(two, &MASTER_NAMES).unwrap_err(), "Expected 3 etcd pods, but found 2.");
         assert_eq!(unready_members(two).unwrap(), "2 of 3 etcd pods are there");
     }
 
@@ -224,7 +258,7 @@ mod tests {
         all[0] = serde_json::from_value(json!({"metadata": {"name": "etcd-x"}, "spec": {"nodeName": "../x",
             "containers": [{"name": "etcd"}]}}))
         .unwrap();
-        assert!(broken_member(&all).unwrap_err().contains("no valid name"));
+        assert!(broken_member(&all, &MASTER_NAMES).unwrap_err().contains("no valid name"));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use rp_actions::ActionError;
 use rp_api::CloudError;
 use rp_azure::AzureError;
 use rp_base::chain;
-use rp_kube::KubeError;
+use rp_kube::{ExecError, KubeError};
 use rp_seal::SealError;
 
 use crate::{InstallError, ProgressError};
@@ -29,6 +29,13 @@ pub enum StepError {
         what: String,
         #[source]
         error: Box<KubeError>,
+    },
+    /// A command in a container of the cluster that did not run to its end.
+    #[error("{what}: {}", chain(error))]
+    Exec {
+        what: String,
+        #[source]
+        error: Box<ExecError>,
     },
     /// The document could not be read or written.
     #[error(transparent)]

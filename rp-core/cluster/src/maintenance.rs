@@ -9,7 +9,7 @@ mod resize;
 
 use rp_azure::ErrorClass;
 use rp_documents::maintenance::{Resize, Task};
-use rp_kube::api_status;
+use rp_kube::{ExecError, KubeError, api_status};
 
 use crate::context::Context;
 use crate::errors::StepError;
@@ -158,6 +158,10 @@ fn failure(task: Task, error: StepError) -> TaskFailure {
     }
 }
 
+fn may_pass_in_cluster(error: &KubeError) -> bool {
+    api_status(error).is_none_or(|status| matches!(status, 409 | 429) || status >= 500)
+}
+
 /// Whether a repetition may succeed. A condition that was not met in time usually is later (`contract/mimo.md` "Do
 /// better" 6).
 fn may_pass(error: &StepError) -> bool {
@@ -165,9 +169,12 @@ fn may_pass(error: &StepError) -> bool {
         StepError::Azure(error) => {
             matches!(error.class(), ErrorClass::Throttled | ErrorClass::Conflict | ErrorClass::Unavailable)
         }
-        StepError::Kube { error, .. } => {
-            api_status(error).is_none_or(|status| matches!(status, 409 | 429) || status >= 500)
-        }
+        StepError::Kube { error, .. } => may_pass_in_cluster(error),
+        StepError::Exec { error, .. } => match error.as_ref() {
+            ExecError::Kube(error) => may_pass_in_cluster(error),
+            ExecError::TimedOut(_) | ExecError::Broken(_) => true,
+            ExecError::TooLong(_) => false,
+        },
         StepError::Unmet { .. }
         | StepError::Overdue { .. }
         | StepError::Progress(ProgressError::Store(_))

@@ -34,6 +34,7 @@ struct State {
     /// Commands in containers, and what the next one ends with.
     commands: Vec<String>,
     fail_command: Option<String>,
+    break_command: bool,
 }
 
 const OPERATORS: [&str; 6] =
@@ -44,6 +45,10 @@ impl Api {
         let mut state = self.0.lock();
         state.put(path, object);
         state.writes.clear();
+    }
+
+    pub(crate) fn remove(&self, path: &str) {
+        self.0.lock().objects.remove(path);
     }
 
     pub(crate) fn get(&self, path: &str) -> Option<Value> {
@@ -72,6 +77,11 @@ impl Api {
     /// The next command fails with that sentence.
     pub(crate) fn fail_command(&self, told: &str) {
         self.0.lock().fail_command = Some(told.to_owned());
+    }
+
+    /// The connection of the next command breaks after it has run.
+    pub(crate) fn break_command(&self) {
+        self.0.lock().break_command = true;
     }
 
     /// Commands that ran, as `POD: COMMAND`.
@@ -158,7 +168,7 @@ impl Api {
 #[async_trait]
 impl ClusterClients for Api {
     async fn exec(&self, _: &KubeClient, command: ExecRequest<'_>) -> Result<ExecOutput, ExecError> {
-        Ok(self.0.lock().exec(&command))
+        self.0.lock().exec(&command)
     }
 
     fn client(&self, target: Arc<Target>) -> Result<KubeClient, StepError> {
@@ -287,21 +297,24 @@ impl State {
     }
 
     /// What `etcdctl member` does.
-    fn exec(&mut self, request: &ExecRequest<'_>) -> ExecOutput {
+    fn exec(&mut self, request: &ExecRequest<'_>) -> Result<ExecOutput, ExecError> {
         self.commands.push(format!("{}: {}", request.pod, request.command.join(" ")));
         if let Some(told) = self.fail_command.take() {
-            return ExecOutput { out: Vec::new(), err: told.into_bytes(), good: false };
+            return Ok(ExecOutput { out: Vec::new(), err: told.into_bytes(), good: false });
         }
         let id = request.command.last().and_then(|id| u64::from_str_radix(id, 16).ok());
         if let Some(id) = id {
             self.members.remove(&id);
         }
         let members: Vec<_> = self.members.iter().map(|(id, name)| json!({"ID": id, "name": name})).collect();
-        ExecOutput {
+        if std::mem::take(&mut self.break_command) {
+            return Err(ExecError::Broken(std::io::ErrorKind::ConnectionReset.into()));
+        }
+        Ok(ExecOutput {
             out: json!({ "members": members }).to_string().into_bytes(),
             err: Vec::new(),
             good: true,
-        }
+        })
     }
 
     fn evict(&mut self, pod: &str) -> (u16, Value) {

@@ -11,7 +11,6 @@ use rp_documents::ManifestDocument;
 use rp_documents::maintenance::{Manifest, ManifestState, ManifestStep, Task};
 use rp_openshift::{ClusterVersion, List, Machine, Pod, Whole};
 
-use super::cluster_api::ClusterApi;
 use super::context::{ActionContext, within};
 use super::failed;
 use super::ordered::{FollowedOrder, Orders, cause, set_location};
@@ -57,15 +56,17 @@ pub(super) async fn recover(of: ActionContext<'_>) -> Result<HttpResponse, Fault
 async fn find(of: &ActionContext<'_>) -> Result<(String, String), CloudError> {
     let api = of.api().await?;
     let pods: List<Pod<Whole>> = api.get_as(PODS, MOST_LIST).await?;
-    let node = broken_member(&pods.items).map_err(failed)?;
-    let machine = machine(&api, &node).await?;
+    let machines: List<Machine<Whole>> = api.get_as(&format!("{MACHINES}?{MASTERS_ONLY}"), MOST_LIST).await?;
+    let nodes: Vec<&str> =
+        machines.items.iter().map(|machine| machine.status.node_ref.name.as_str()).collect();
+    let node = broken_member(&pods.items, &nodes).map_err(failed)?;
+    let machine = machine(&machines.items, &node)?;
     Ok((node, machine))
 }
 
 /// The name of the machine whose node it is; the node's own where no machine says.
-async fn machine(api: &ClusterApi, node: &str) -> Result<String, CloudError> {
-    let machines: List<Machine<Whole>> = api.get_as(&format!("{MACHINES}?{MASTERS_ONLY}"), MOST_LIST).await?;
-    let own = machines.items.iter().find(|machine| machine.status.node_ref.name.as_str() == node);
+fn machine(machines: &[Machine<Whole>], node: &str) -> Result<String, CloudError> {
+    let own = machines.iter().find(|machine| machine.status.node_ref.name.as_str() == node);
     let name = own.map_or(node, |machine| machine.metadata.name.as_str());
     match rp_actions::rules::is_name(name) {
         true => Ok(name.to_owned()),

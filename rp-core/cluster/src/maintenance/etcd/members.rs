@@ -8,7 +8,8 @@ use rp_kube::ExecRequest;
 use rp_openshift::{Pod, Whole};
 use serde::Deserialize;
 
-use super::super::nodes::{again, is_etcd_healthy, node_name, unread_is_not_yet};
+use super::super::nodes::{again, control_plane_nodes, is_etcd_healthy, node_name, unread_is_not_yet};
+use super::operator::forget_redeployment;
 use crate::context::Context;
 use crate::errors::StepError;
 use crate::kube_api::Kube;
@@ -37,13 +38,16 @@ pub(super) async fn pods(kube: &Kube) -> Result<Vec<Pod<Whole>>, StepError> {
     kube.list(PODS, "").await
 }
 
-/// Whether the member of the order's machine is the only one that is broken.
+/// Whether the member of the order's machine is the only one that is broken. What an earlier order left on the operator's
+/// object no longer counts then.
 pub(super) async fn check(context: &Context) -> Result<(), StepError> {
     again(context, || async {
         let kube = Kube::connect(context)?;
         let node = node_name(context, &kube).await?;
-        match broken_member(&pods(&kube).await?).map_err(StepError::other)? {
-            broken if broken == node => Ok(()),
+        let masters = control_plane_nodes(&kube).await?;
+        let masters: Vec<&str> = masters.iter().map(|master| master.metadata.name.as_str()).collect();
+        match broken_member(&pods(&kube).await?, &masters).map_err(StepError::other)? {
+            broken if broken == node => forget_redeployment(&kube).await,
             broken => {
                 Err(StepError::other(format!("The broken etcd member is on node {broken}, not on {node}.")))
             }
@@ -92,16 +96,17 @@ async fn etcdctl(context: &Context, pod: &str, arguments: &[&str]) -> Result<Vec
         most: MOST_OUTPUT,
         within: COMMAND,
     };
-    let told = |why: &str| {
-        StepError::other(format!("etcdctl {} in {pod}: {}", arguments.join(" "), clean(why, 1000)))
-    };
+    let what = || format!("etcdctl {} in {pod}", arguments.join(" "));
     let client = context.kube()?;
     let running = context.env.clusters.exec(&client, request);
     let output = context.unless_stopping(running).await?;
-    let output = output.map_err(|error| told(&rp_base::chain(&error).to_string()))?;
+    let output = output.map_err(|error| StepError::Exec { what: what(), error: Box::new(error) })?;
     match output.good {
         true => Ok(output.out),
-        false => Err(told(&String::from_utf8_lossy(&output.err))),
+        false => {
+            let told = clean(&String::from_utf8_lossy(&output.err), 1000);
+            Err(StepError::other(format!("{}: {told}", what())))
+        }
     }
 }
 

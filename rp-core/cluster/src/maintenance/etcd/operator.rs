@@ -13,15 +13,27 @@ const OVERRIDES: &str = "maintenance.aro.openshift.io/etcd-overrides";
 /// On the operator's object: the reason of the redeployment, which is another one in each recovery.
 const REASON: &str = "maintenance.aro.openshift.io/etcd-redeployment";
 
+/// Removes the reason that an order left which ended after too many attempts: each recovery has one of its own. What the
+/// overrides were before is kept.
+pub(super) async fn forget_redeployment(kube: &Kube) -> Result<(), StepError> {
+    let forget = |etcd: &mut Value| {
+        let notes = etcd.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
+        notes.is_some_and(|notes| notes.remove(REASON).is_some())
+    };
+    kube.set(ETCD, forget).await
+}
+
 /// Lets the operator work with two members, and notes what its overrides were.
 pub(super) async fn allow_two_members(context: &Context) -> Result<(), StepError> {
     let reason = format!("single-master-recovery-{}", context.env.clock.now());
     let allow = |etcd: &mut Value| {
-        if etcd["metadata"]["annotations"][OVERRIDES].is_string() {
+        let notes = &etcd["metadata"]["annotations"];
+        if notes[REASON].is_string() {
             // An attempt that died has done it.
             return false;
         }
-        let before = etcd["spec"]["unsupportedConfigOverrides"].to_string();
+        let now = || Value::String(etcd["spec"]["unsupportedConfigOverrides"].to_string());
+        let before = if notes[OVERRIDES].is_string() { notes[OVERRIDES].clone() } else { now() };
         merge_into(
             etcd,
             &json!({

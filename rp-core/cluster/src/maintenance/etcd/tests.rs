@@ -160,6 +160,46 @@ async fn an_etcd_without_quorum_loses_no_member() {
 }
 
 #[tokio::test]
+async fn a_command_whose_connection_breaks_is_tried_again() {
+    let rig = broken(Duration::from_secs(20)).await;
+    let api = rig.world.api.clone();
+    rig.world.progress.on_start(move |name, _| {
+        if name == "action.removeMember" {
+            api.break_command();
+        }
+    });
+    match recover(&rig, BROKEN).await {
+        Err(TaskFailure::Transient(told)) => assert!(told.contains("broke off"), "{told}"),
+        other => panic!("{other:?}"),
+    }
+    repairs(&rig);
+    recover(&rig, BROKEN).await.unwrap();
+    assert_eq!(rig.world.api.take_commands()[1..], REMOVED);
+    assert_as_before(&rig);
+}
+
+/// What an order leaves that ended after too many attempts: the pod of the member is gone, the operator bears two.
+#[tokio::test]
+async fn a_recovery_that_ended_in_the_middle_can_be_ordered_again() {
+    let rig = broken(Duration::from_secs(20)).await;
+    let (overrides, reason) =
+        ("maintenance.aro.openshift.io/etcd-overrides", "maintenance.aro.openshift.io/etcd-redeployment");
+    let mut left = etcd(&rig);
+    left["metadata"]["annotations"] =
+        json!({overrides: r#"{"own":1}"#, reason: "single-master-recovery-1999"});
+    left["spec"]["unsupportedConfigOverrides"] =
+        json!({"useUnsupportedUnsafeNonHANonProductionUnstableEtcd": true});
+    left["spec"]["forceRedeploymentReason"] = json!("single-master-recovery-1999");
+    rig.world.api.put(ETCD, left);
+    rig.world.api.remove(&format!("{PODS}/etcd-{BROKEN}"));
+    repairs(&rig);
+    recover(&rig, BROKEN).await.unwrap();
+    let reason = etcd(&rig)["spec"]["forceRedeploymentReason"].as_str().unwrap().to_owned();
+    assert!(reason.starts_with("single-master-recovery-20"), "{reason}");
+    assert_as_before(&rig);
+}
+
+#[tokio::test]
 async fn a_backup_that_fails_ends_the_task_with_its_log() {
     let rig = broken(Duration::from_secs(20)).await;
     let pod = format!("{PODS}/etcd-recovery-data-backup");
