@@ -70,7 +70,7 @@ pub fn broken_member(pods: &[Pod<Whole>], masters: &[&str]) -> Result<String, St
     };
     match crate::rules::is_name(broken) {
         true => Ok(broken.to_owned()),
-        false => Err(format!("A node of the control plane has no valid name: {broken:?}.")),
+        false => Err("The node of the broken etcd member has no valid name.".to_owned()),
     }
 }
 

@@ -6,10 +6,14 @@ use rp_actions::ActionError;
 use rp_api::CloudError;
 use rp_azure::AzureError;
 use rp_base::chain;
+use rp_base::text::clean;
 use rp_kube::{ExecError, KubeError};
 use rp_seal::SealError;
 
 use crate::{InstallError, ProgressError};
+
+/// Characters of what a command in a container, or the way to it, tells.
+pub(crate) const LONGEST_CAUSE: usize = 1000;
 
 /// What ended a step, before conversion (`contract/backend.md` §9.2).
 #[derive(Debug, thiserror::Error)]
@@ -31,7 +35,7 @@ pub enum StepError {
         error: Box<KubeError>,
     },
     /// A command in a container of the cluster that did not run to its end.
-    #[error("{what}: {}", chain(error))]
+    #[error("{what}: {}", clean(&chain(error).to_string(), LONGEST_CAUSE))]
     Exec {
         what: String,
         #[source]

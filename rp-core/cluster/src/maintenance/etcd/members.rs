@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::super::nodes::{again, control_plane_nodes, is_etcd_healthy, node_name, unread_is_not_yet};
 use super::operator::forget_redeployment;
 use crate::context::Context;
-use crate::errors::StepError;
+use crate::errors::{LONGEST_CAUSE, StepError};
 use crate::kube_api::Kube;
 use crate::step::ConditionStatus;
 
@@ -104,7 +104,7 @@ async fn etcdctl(context: &Context, pod: &str, arguments: &[&str]) -> Result<Vec
     match output.good {
         true => Ok(output.out),
         false => {
-            let told = clean(&String::from_utf8_lossy(&output.err), 1000);
+            let told = clean(&String::from_utf8_lossy(&output.err), LONGEST_CAUSE);
             Err(StepError::other(format!("{}: {told}", what())))
         }
     }

@@ -9,9 +9,9 @@ use crate::errors::StepError;
 use crate::kube_api::{Kube, merge_into};
 
 /// On the operator's object: its overrides before the recovery, as JSON.
-const OVERRIDES: &str = "maintenance.aro.openshift.io/etcd-overrides";
+pub(super) const OVERRIDES: &str = "maintenance.aro.openshift.io/etcd-overrides";
 /// On the operator's object: the reason of the redeployment, which is another one in each recovery.
-const REASON: &str = "maintenance.aro.openshift.io/etcd-redeployment";
+pub(super) const REASON: &str = "maintenance.aro.openshift.io/etcd-redeployment";
 
 /// Removes the reason that an order left which ended after too many attempts: each recovery has one of its own. What the
 /// overrides were before is kept.

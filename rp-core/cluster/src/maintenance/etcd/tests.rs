@@ -11,11 +11,12 @@ use serde_json::{Value, json};
 
 use super::super::tests::rig::{Rig, terminal};
 use super::super::{TaskFailure, TaskOrder};
+use super::operator::{OVERRIDES, REASON};
 use super::{CERTIFICATES, ETCD, plan, secret_path};
 use crate::harness::Api;
 
 const BROKEN: &str = "master-1";
-const OVERRIDES: &str = "/spec/unsupportedConfigOverrides";
+const OVERRIDES_PATH: &str = "/spec/unsupportedConfigOverrides";
 
 /// A pod of each member; the container of one is not ready.
 fn put_pods(api: &Api, broken: Option<&str>) {
@@ -71,7 +72,7 @@ fn etcd(rig: &Rig) -> Value {
 
 fn assert_as_before(rig: &Rig) {
     let etcd = etcd(rig);
-    assert_eq!(etcd.pointer(OVERRIDES), Some(&json!({"own": 1})), "{etcd}");
+    assert_eq!(etcd.pointer(OVERRIDES_PATH), Some(&json!({"own": 1})), "{etcd}");
     assert_eq!(etcd["metadata"]["annotations"].as_object().map_or(0, |notes| notes.len()), 0, "{etcd}");
 }
 
@@ -90,7 +91,7 @@ async fn a_broken_member_is_replaced() {
     rig.world.progress.on_start(move |name, _| match name {
         "action.redeploy" => {
             let etcd = told.get(ETCD).unwrap();
-            let overrides = etcd.pointer(OVERRIDES).unwrap();
+            let overrides = etcd.pointer(OVERRIDES_PATH).unwrap();
             assert_eq!(overrides["useUnsupportedUnsafeNonHANonProductionUnstableEtcd"], true, "{etcd}");
             assert_eq!(overrides["own"], 1);
         }
@@ -182,11 +183,9 @@ async fn a_command_whose_connection_breaks_is_tried_again() {
 #[tokio::test]
 async fn a_recovery_that_ended_in_the_middle_can_be_ordered_again() {
     let rig = broken(Duration::from_secs(20)).await;
-    let (overrides, reason) =
-        ("maintenance.aro.openshift.io/etcd-overrides", "maintenance.aro.openshift.io/etcd-redeployment");
     let mut left = etcd(&rig);
     left["metadata"]["annotations"] =
-        json!({overrides: r#"{"own":1}"#, reason: "single-master-recovery-1999"});
+        json!({OVERRIDES: r#"{"own":1}"#, REASON: "single-master-recovery-1999"});
     left["spec"]["unsupportedConfigOverrides"] =
         json!({"useUnsupportedUnsafeNonHANonProductionUnstableEtcd": true});
     left["spec"]["forceRedeploymentReason"] = json!("single-master-recovery-1999");
