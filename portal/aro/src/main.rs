@@ -16,7 +16,7 @@ use rp_core::process::{self, shutdown_timeouts};
 use rp_core::{Services, maintenance, monitor, provider};
 use rp_runtime::{Lifecycle, ShutdownTimeouts};
 
-#[cfg(feature = "heap-profile")]
+#[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: rp_runtime::Allocator = rp_runtime::Allocator;
 

@@ -24,7 +24,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
-#[cfg(feature = "heap-profile")]
+#[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: rp_runtime::Allocator = rp_runtime::Allocator;
 

@@ -23,7 +23,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-#[cfg(feature = "heap-profile")]
+#[cfg(feature = "jemalloc")]
 use crate::heap;
 #[cfg(feature = "profiling")]
 use crate::profile;
@@ -153,15 +153,15 @@ fn cpu_route() -> MethodRouter<Admin> {
     get(|| async { (StatusCode::NOT_IMPLEMENTED, NONE) })
 }
 
-#[cfg(feature = "heap-profile")]
+#[cfg(feature = "jemalloc")]
 fn heap_route() -> MethodRouter<Admin> {
     get(heap::profile).put(|word: String| async move { heap::switch(&word) })
 }
 
 /// The system's allocator keeps no profile.
-#[cfg(not(feature = "heap-profile"))]
+#[cfg(not(feature = "jemalloc"))]
 fn heap_route() -> MethodRouter<Admin> {
-    const NONE: &str = "built without the feature heap-profile; /debug/memory has sizes by mapping\n";
+    const NONE: &str = "built without the feature jemalloc; /debug/memory has sizes by mapping\n";
     get(|| async { (StatusCode::NOT_IMPLEMENTED, NONE) })
 }
 

@@ -2,7 +2,7 @@
 
 pub mod admin;
 pub mod control;
-#[cfg(feature = "heap-profile")]
+#[cfg(feature = "jemalloc")]
 mod heap;
 mod lifecycle;
 mod logging;
@@ -15,7 +15,7 @@ mod tasks;
 mod watch;
 
 pub use admin::{Admin, AdminError};
-#[cfg(feature = "heap-profile")]
+#[cfg(feature = "jemalloc")]
 pub use heap::Allocator;
 pub use lifecycle::{Lifecycle, ShutdownTimeouts, on_hangup};
 pub use logging::{InvalidFilter, LogControl, LogError, LogOutput, flush_log, start_logging};

@@ -110,8 +110,8 @@ async fn profiles_of_cpu_and_sizes_of_memory() {
     busy.join().unwrap();
     assert_eq!(server.get("/debug/pprof/cpu?seconds=x").await.0, 400);
     assert!(server.get("/debug/memory").await.1.contains("Rss:"));
-    #[cfg(not(feature = "heap-profile"))]
-    assert!(server.get("/debug/pprof/heap").await.1.contains("heap-profile"));
+    #[cfg(not(feature = "jemalloc"))]
+    assert!(server.get("/debug/pprof/heap").await.1.contains("jemalloc"));
     assert!(server.get("/debug/pprof/").await.1.contains("/debug/pprof/cpu"));
 }
 
