@@ -82,6 +82,11 @@ pub struct StrangerLimits {
 impl StrangerLimits {
     /// Twice the largest body that a listener of ours reads: much of one may come before a request has shown whose it is.
     pub const INPUT: u64 = 2 << 20;
+    /// Of that, what is read as fast as it comes. The rest is read at [`Self::PER_SECOND`], so that a flood of frames
+    /// costs little more than its handshake.
+    pub const READ_AT_ONCE: u64 = 256 << 10;
+    /// Bytes a second that are read of a stranger who sends more than that without a request.
+    pub const PER_SECOND: u64 = 1 << 20;
 }
 
 impl Default for DoorLimits {

@@ -4,13 +4,14 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::tracked_body::{ResponseHold, ResponseProgress};
-use super::{AdmissionRefusal, Door, DoorLimits, LEAVE_WITHIN};
+use super::{AdmissionRefusal, Door, DoorLimits, LEAVE_WITHIN, StrangerLimits};
 
 /// Why the door ends a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +38,17 @@ impl CloseReason {
             Self::Flooded => "flooded",
         }
     }
+}
+
+/// What follows from bytes that the peer has sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Input {
+    /// The next ones are read at once.
+    Within,
+    /// The next ones are read after this time: a stranger sends much without a request.
+    Paced(Duration),
+    /// A stranger has sent too many, and the connection ends.
+    TooMuch,
 }
 
 /// The permit of an admitted connection, released when it is dropped.
@@ -214,17 +226,24 @@ impl ConnectionHandle {
         self.life.doing.lock().upgraded = true;
     }
 
-    /// Counts bytes that the peer has sent; false: a stranger has sent too many, and the connection ends.
-    pub(super) fn may_send(&self, bytes: usize) -> bool {
-        if self.is_known() {
-            return true;
+    /// Counts bytes that the peer has sent.
+    pub(super) fn received(&self, bytes: usize) -> Input {
+        let Some(limits) = self.door.limits().strangers.as_ref().filter(|_| !self.is_known()) else {
+            return Input::Within;
+        };
+        let bytes = bytes as u64;
+        let sent = self.life.input.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        if sent > limits.input {
+            self.door.end(self, CloseReason::Flooded);
+            return Input::TooMuch;
         }
-        let sent = self.life.input.fetch_add(bytes as u64, Ordering::Relaxed) + bytes as u64;
-        if self.door.limits().strangers.as_ref().is_none_or(|limits| sent <= limits.input) {
-            return true;
+        match sent.saturating_sub(StrangerLimits::READ_AT_ONCE).min(bytes) {
+            0 => Input::Within,
+            beyond => {
+                let nanoseconds = beyond.saturating_mul(1_000_000_000) / StrangerLimits::PER_SECOND;
+                Input::Paced(Duration::from_nanos(nanoseconds))
+            }
         }
-        self.door.end(self, CloseReason::Flooded);
-        false
     }
 
     /// Whether a write waits for the peer.

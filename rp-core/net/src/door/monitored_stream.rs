@@ -1,15 +1,16 @@
 //! A connection whose bytes are watched: the door can end a write that waits for a peer that reads nothing, no matter which
-//! task holds the connection, and ends one whose peer is not known and only sends.
+//! task holds the connection; one whose peer is not known and only sends is read slowly, and then ended.
 
 use std::future::Future as _;
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Sleep, sleep};
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
-use super::connection::{ConnectionHandle, ConnectionPermit};
+use super::connection::{ConnectionHandle, ConnectionPermit, Input};
 
 /// The byte stream of a connection. It holds the connection's permit, which is released when the stream is dropped.
 #[derive(Debug)]
@@ -18,12 +19,14 @@ pub struct MonitoredStream<S> {
     place: ConnectionPermit,
     /// Set while a write waits.
     cut: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+    /// Nothing is read before it ends.
+    pause: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> MonitoredStream<S> {
     /// Watches the writes of the connection that has this place.
     pub const fn new(inner: S, place: ConnectionPermit) -> Self {
-        Self { inner, place, cut: None }
+        Self { inner, place, cut: None, pause: None }
     }
 
     /// The connection that is watched.
@@ -54,11 +57,21 @@ impl<S: AsyncRead + Unpin> AsyncRead for MonitoredStream<S> {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if let Some(pause) = &mut self.pause {
+            ready!(pause.as_mut().poll(cx));
+            self.pause = None;
+        }
         let before = buf.filled().len();
         let polled = Pin::new(&mut self.inner).poll_read(cx, buf);
-        if polled.is_ready() && !self.handle().may_send(buf.filled().len() - before) {
-            buf.set_filled(before);
-            return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
+        if polled.is_ready() {
+            match self.handle().received(buf.filled().len() - before) {
+                Input::Within => {}
+                Input::Paced(pause) => self.pause = Some(Box::pin(sleep(pause))),
+                Input::TooMuch => {
+                    buf.set_filled(before);
+                    return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
+                }
+            }
         }
         polled
     }

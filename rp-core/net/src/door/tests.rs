@@ -4,6 +4,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full as Whole};
 use tokio::io::AsyncWriteExt as _;
 
+use super::connection::Input;
 use super::*;
 
 fn address(text: &str) -> IpAddr {
@@ -294,12 +295,44 @@ fn a_stranger_that_only_sends_ends() {
     let door = door(limits());
     let place = door.enter(address("192.0.2.1"), false).unwrap();
     let stranger = place.handle();
-    assert!(stranger.may_send(999) && stranger.may_send(1));
+    assert_eq!([stranger.received(999), stranger.received(1)], [Input::Within; 2]);
     drop(stranger.begin().expect("a request"));
-    assert!(stranger.may_send(1000), "a request may have a body");
-    assert!(!stranger.may_send(1) && is_cut(&place));
+    assert_eq!(stranger.received(1000), Input::Within, "a request may have a body");
+    assert!(stranger.received(1) == Input::TooMuch && is_cut(&place));
 
     let other = door.enter(address("192.0.2.2"), false).unwrap();
     other.handle().known();
-    assert!(other.handle().may_send(1 << 30), "who is known sends what it wants");
+    assert_eq!(other.handle().received(1 << 30), Input::Within, "who is known sends what it wants");
+}
+
+#[tokio::test(start_paused = true)]
+async fn much_of_a_stranger_without_a_request_is_read_slowly() {
+    use tokio::io::AsyncReadExt as _;
+    let of_strangers = strangers(100, 100).map(|limits| StrangerLimits { input: 2 << 20, ..limits });
+    let door = door(DoorLimits { strangers: of_strangers, ..limits() });
+    let (near, mut far) = tokio::io::duplex(8 << 10);
+    tokio::spawn(async move {
+        loop {
+            if far.write_all(&[0; 4096]).await.is_err() {
+                return;
+            }
+        }
+    });
+    let mut stream = MonitoredStream::new(near, door.enter(address("192.0.2.1"), false).unwrap());
+    let connection = stream.handle().clone();
+    let began = Instant::now();
+    let mut read = async |bytes: usize| {
+        stream.read_exact(&mut vec![0; bytes]).await.unwrap();
+        began.elapsed()
+    };
+    assert!(read(256 << 10).await < Duration::from_millis(10));
+    let slowly = read(512 << 10).await;
+    assert!((Duration::from_millis(490)..Duration::from_millis(700)).contains(&slowly), "{slowly:?}");
+    drop(connection.begin().expect("a request"));
+    let after = read(256 << 10).await - slowly;
+    assert!(after < Duration::from_millis(20), "a request's body comes as fast as it can: {after:?}");
+    connection.known();
+    let before = began.elapsed();
+    read(4 << 20).await;
+    assert!(began.elapsed() - before < Duration::from_millis(20), "who is known is not slowed down");
 }
