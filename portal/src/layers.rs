@@ -45,6 +45,7 @@ pub(crate) fn with_layers(state: PortalState, routes: Router) -> Router {
     let inner = ServiceBuilder::new()
         // A resource path is matched in any casing; what follows it stays as it is.
         .layer(MapRequestLayer::new(lower_resource_path))
+        .layer(from_fn(session_not_stored))
         // The session is read when somebody asks for it, and written when it changed.
         .layer(sessions)
         .service(routes);
@@ -167,6 +168,16 @@ fn is_bodyless_error(response: &Response) -> bool {
     failed && kind.is_none_or(|kind| kind.starts_with(b"text/plain"))
 }
 
+/// The session layer answers a bare 500 when it cannot write the session: the store's failure, no defect.
+async fn session_not_stored(request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    let is_bare = response.headers().is_empty() && response.extensions().get::<Fault>().is_none();
+    if is_bare && response.status() == StatusCode::INTERNAL_SERVER_ERROR {
+        return Fault::session_not_stored().into_response();
+    }
+    response
+}
+
 async fn time_out(request: Request, next: Next) -> Response {
     tokio::time::timeout(TIME_OUT, next.run(request)).await.unwrap_or_else(|_| {
         Fault::new(StatusCode::SERVICE_UNAVAILABLE, "timeout", Side::Us, "This took too long")
@@ -205,7 +216,55 @@ fn lower_resource_path<B>(mut request: http::Request<B>) -> http::Request<B> {
 
 #[cfg(test)]
 mod tests {
+    use async_trait::async_trait;
+    use axum::body::Body;
+    use axum::routing::get;
+    use tower::ServiceExt as _;
+    use tower_sessions::session::{Id as SessionId, Record};
+    use tower_sessions::session_store::{Error, Result};
+    use tower_sessions::{Session, SessionStore};
+
     use super::*;
+
+    /// A store that is away when a session is written.
+    #[derive(Debug, Clone)]
+    struct Away;
+
+    #[async_trait]
+    impl SessionStore for Away {
+        async fn create(&self, record: &mut Record) -> Result<()> {
+            self.save(record).await
+        }
+
+        async fn save(&self, _: &Record) -> Result<()> {
+            Err(Error::Backend("away".to_owned()))
+        }
+
+        async fn load(&self, _: &SessionId) -> Result<Option<Record>> {
+            Ok(None)
+        }
+
+        async fn delete(&self, _: &SessionId) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_session_that_cannot_be_written_is_the_stores_failure() {
+        let change = |session: Session| async move { session.insert("key", 1).await.unwrap() };
+        let routes = Router::new().route("/", get(change)).route("/none", get(|| async {}));
+        let layers =
+            ServiceBuilder::new().layer(from_fn(session_not_stored)).layer(SessionManagerLayer::new(Away));
+        let routes = routes.layer(layers);
+        let ask = |path: &str| {
+            let request = http::Request::get(path).body(Body::empty()).unwrap();
+            routes.clone().oneshot(request)
+        };
+        let answer = ask("/").await.unwrap();
+        let fault = answer.extensions().get::<Fault>().unwrap();
+        assert_eq!((answer.status().as_u16(), fault.code), (503, "store_unavailable"));
+        assert_eq!(ask("/none").await.unwrap().status(), 200);
+    }
 
     #[test]
     fn probes_and_assets_are_quiet() {

@@ -109,8 +109,17 @@ impl Fault {
     /// The store did not answer; logged here, once.
     pub fn store(error: &rp_database::StoreError) -> Self {
         tracing::error!(error = %chain(error), "store");
+        Self::store_away().why("Nothing was changed. It usually answers again within seconds.")
+    }
+
+    /// The session could not be written; the session layer has logged it.
+    pub fn session_not_stored() -> Self {
+        Self::store_away()
+            .why("Your session could not be stored. The store usually answers again within seconds.")
+    }
+
+    fn store_away() -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable", Side::Us, "The store did not answer")
-            .why("Nothing was changed. It usually answers again within seconds.")
             .action("Try again in a moment.")
     }
 
