@@ -15,6 +15,10 @@ import (
 	utilexec "k8s.io/utils/exec"
 )
 
+// hangUpAfter is how long a command on a terminal may go on after its client is gone. Else each leaves a shell, and
+// after some thousands of terminals the machine has none left.
+const hangUpAfter = 5 * time.Second
+
 // ExecInContainer runs argv in the container's working folder and reports how it ended. Programs in the folder's bin are
 // the container's own.
 func (n *node) ExecInContainer(_ context.Context, folder, _, container string, argv []string, in io.Reader,
@@ -83,6 +87,8 @@ func runOnTerminal(command *exec.Cmd, in io.Reader, out io.Writer, resize <-chan
 		return err
 	}
 	defer terminal.Close()
+	ended := make(chan struct{})
+	defer close(ended)
 	go func() {
 		for size := range resize {
 			pty.Setsize(terminal, &pty.Winsize{Rows: size.Height, Cols: size.Width})
@@ -92,6 +98,11 @@ func runOnTerminal(command *exec.Cmd, in io.Reader, out io.Writer, resize <-chan
 		go func() {
 			io.Copy(terminal, in)
 			terminal.Write([]byte{4}) // end of transmission: a shell whose client is gone ends
+			select {
+			case <-ended:
+			case <-time.After(hangUpAfter): // one that was busy has not read it: it gets SIGHUP
+				terminal.Close()
+			}
 		}()
 	}
 	if out != nil {
