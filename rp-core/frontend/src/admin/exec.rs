@@ -204,6 +204,8 @@ async fn collect(stream: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
 mod tests {
     use std::process::Command;
 
+    use tests_kit::{Folder, GENEROUS, Process, free_port, part, until};
+
     use super::*;
 
     #[test]
@@ -221,6 +223,41 @@ mod tests {
         let done = Command::new("bash").args(["-c", &format!("{etcdctl}{KEY_COUNT}")]).output().unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         assert_eq!(String::from_utf8_lossy(&done.stdout), "4 <cluster-scope>\n3 openshift-etcd\n1 default\n");
+    }
+
+    #[tokio::test]
+    async fn keys_of_a_real_etcd_are_counted_by_namespace() {
+        let folder = Folder::new("etcd-keys").unwrap();
+        let [client, peer] = [(); 2].map(|()| format!("http://127.0.0.1:{}", free_port().unwrap()));
+        let mut etcd = Command::new(part("etcd").unwrap());
+        etcd.args(["--log-level=warn", "--unsafe-no-fsync", "--data-dir"]).arg(folder.path().join("data"));
+        etcd.args(["--listen-client-urls", &client, "--advertise-client-urls", &client]);
+        etcd.args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer]);
+        etcd.args(["--initial-cluster", &format!("default={peer}")]);
+        let _etcd = Process::start(&folder, "etcd", &mut etcd).unwrap();
+        let etcdctl = part("etcdctl").unwrap();
+        let put = |key: &str| -> anyhow::Result<()> {
+            let done =
+                Command::new(&etcdctl).args(["--endpoints", &client, "put", key, "a\nvalue"]).output()?;
+            anyhow::ensure!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+            Ok(())
+        };
+        until("etcd takes keys", GENEROUS, || async { put("/other/pods/default/x") }).await.unwrap();
+        for key in ["namespaces/default", "namespaces/a-b", "pods/default/web", "pods/a-b/x", "pods/gone/x"] {
+            put(&format!("/kubernetes.io/{key}")).unwrap();
+        }
+        for key in ["machine.openshift.io/machines/a-b/m", "apiextensions.k8s.io/customresourcedefinitions/d"]
+        {
+            put(&format!("/kubernetes.io/{key}")).unwrap();
+        }
+        // As in the container: etcdctl is in the path and finds the member by its environment.
+        let path = std::env::var("PATH").unwrap_or_default();
+        let path = format!("{}:{path}", etcdctl.parent().unwrap().display());
+        let mut shell = Command::new("bash");
+        shell.args(["-c", KEY_COUNT]).env("PATH", path).env("ETCDCTL_ENDPOINTS", &client);
+        let done = shell.output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        assert_eq!(String::from_utf8_lossy(&done.stdout), "4 <cluster-scope>\n2 a-b\n1 default\n");
     }
 
     #[test]
