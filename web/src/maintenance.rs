@@ -2,8 +2,8 @@
 
 use crate::filters;
 use crate::frame::Frame;
-use crate::objects::ManifestRow;
-use crate::panel::Panel;
+use crate::objects::{ManifestRow, ScheduleProgress, ScheduleRow};
+use crate::panel::{Block, Panel};
 use crate::parts::Failure;
 
 /// The maintenance of all clusters.
@@ -20,6 +20,8 @@ pub struct MaintenancePage {
     pub failed: ManifestList,
     /// In the order in which they are due.
     pub waiting: ManifestList,
+    /// First those that stopped. They are shown whatever the words are.
+    pub schedules: Vec<ScheduleRow>,
     /// Days for which a failure is shown.
     pub days: u64,
     /// Not everything was read yet.
@@ -38,7 +40,31 @@ pub struct ManifestList {
 }
 
 impl MaintenancePage {
-    fn panels(&self) -> [Panel; 3] {
+    /// How many schedules stopped.
+    fn stopped(&self) -> u64 {
+        let stopped = self.schedules.iter().filter(|row| row.progress == ScheduleProgress::Stopped);
+        u64::try_from(stopped.count()).unwrap_or(u64::MAX)
+    }
+
+    /// Those with something to do first: schedules that stopped come before everything else.
+    fn panels(&self) -> Vec<Panel> {
+        let mut panels = Vec::from(self.lists());
+        let place = if self.stopped() > 0 { 0 } else { panels.len() };
+        panels.insert(place, self.schedules_panel());
+        panels
+    }
+
+    fn schedules_panel(&self) -> Panel {
+        let panel = Panel::new("schedules", "Schedules").fact("of all clusters");
+        match self.schedules.is_empty() {
+            true => {
+                panel.well("None", "No schedule makes manifests. Administrators write them by the admin API.")
+            }
+            false => panel.with(Block::Items(self.schedules.iter().map(ScheduleRow::item).collect())),
+        }
+    }
+
+    fn lists(&self) -> [Panel; 3] {
         let days = crate::text::plural(self.days, "day", "days");
         [
             self.panel("running", "Running", &self.running, "Nothing runs."),

@@ -22,6 +22,7 @@ pub mod prom;
 pub mod queries;
 pub mod recordings;
 pub mod robots;
+pub mod schedules;
 pub mod serial;
 pub mod ssh;
 pub mod terminals;

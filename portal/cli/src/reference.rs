@@ -252,6 +252,7 @@ pub const VERBS: &[VerbReference] = &[
     ),
     verb("manifests list", &["aro manifests list", "aro manifests list harbor"], Operation("listManifests")),
     verb("manifests tasks", &["aro manifests tasks"], Operation("listMaintenanceTasks")),
+    verb("manifests schedules", &["aro manifests schedules"], Operation("listSchedules")),
     verb(
         "manifests order",
         &["aro manifests order harbor 'fix SSH' --reason 'SSH to master-1 times out' --wait"],

@@ -9,6 +9,7 @@ pub mod cluster_document;
 pub mod cluster_list;
 mod feed;
 pub mod fleet_maintenance;
+pub mod fleet_schedules;
 pub mod grant_fields;
 pub mod grant_search;
 pub mod host_keys;

@@ -13,6 +13,7 @@ use rp_notify::Notifications;
 use tokio_util::sync::CancellationToken;
 
 use crate::fleet_maintenance::FleetMaintenance;
+use crate::fleet_schedules::FleetSchedules;
 use crate::index::ClusterIndex;
 use crate::live_limits::{LiveLimits, LiveMetrics, PageLimiter};
 use crate::objects::ObjectHistory;
@@ -38,6 +39,7 @@ pub struct Model {
     pub index: Arc<ClusterIndex>,
     pub operations: Arc<Operations>,
     pub maintenance: Arc<FleetMaintenance>,
+    pub schedules: Arc<FleetSchedules>,
     pub notifications: Notifications,
     pub vms: Vms,
     pub discovered: Discovered,
@@ -72,6 +74,7 @@ impl PortalState {
             index: ClusterIndex::start(&store, &clock).await?,
             operations: Operations::start(&store),
             maintenance: FleetMaintenance::start(&store, &clock),
+            schedules: FleetSchedules::start(&store),
             notifications: parts.notifications,
             vms: Vms::new(parts.vm_states, store, clock),
             discovered: Discovered::default(),

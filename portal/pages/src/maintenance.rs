@@ -6,14 +6,16 @@ use axum::extract::{Query, State};
 use axum::response::Response;
 use http::StatusCode;
 use portal_model::fleet_maintenance::LATELY;
+use portal_model::fleet_schedules::ScheduleStanding;
 use portal_model::index::{Entry, Snapshot};
 use portal_model::maintenance::task_name;
 use portal_model::state::PortalState;
 use portal_session::context::Ctx;
 use portal_session::fault::Fault;
-use rp_documents::ManifestDocument;
-use rp_documents::maintenance::ManifestState;
-use web::objects::{ManifestProgress, ManifestRow};
+use rp_base::Timestamp;
+use rp_documents::maintenance::{ManifestState, Schedule};
+use rp_documents::{ManifestDocument, ScheduleDocument};
+use web::objects::{ManifestProgress, ManifestRow, ScheduleProgress, ScheduleRow};
 use web::{MaintenancePage, ManifestList, NavItem};
 
 use crate::answer::answer;
@@ -35,12 +37,15 @@ pub async fn page(
         rows: all.iter().take(ROWS).map(|one| fleet_row(one, &snapshot)).collect(),
         all: u64::try_from(all.len()).unwrap_or(u64::MAX),
     };
+    let (schedules, all_read) = state.model.schedules.all();
+    let now = Timestamp::from_seconds(frame.now);
     let page = MaintenancePage {
         running: list(&found.running),
         failed: list(&found.failed),
         waiting: list(&found.waiting),
+        schedules: schedules.iter().map(|one| schedule_row(one, now)).collect(),
         days: LATELY.as_secs() / 86_400,
-        incomplete: !found.complete,
+        incomplete: !found.complete || !all_read,
         failure: None,
         q: asked.text(),
         frame,
@@ -83,6 +88,48 @@ pub(crate) fn row(document: &ManifestDocument) -> ManifestRow {
     }
 }
 
+/// A row of a schedule.
+fn schedule_row(document: &ScheduleDocument, now: Timestamp) -> ScheduleRow {
+    let schedule = &document.maintenance_schedule;
+    let rollout = &document.rollout;
+    let (progress, at) = match ScheduleStanding::of(document) {
+        ScheduleStanding::Stopped => (ScheduleProgress::Stopped, rollout.stopped),
+        ScheduleStanding::Disabled => (ScheduleProgress::Disabled, 0),
+        ScheduleStanding::Enabled => {
+            let next = schedule.rules().ok().and_then(|rules| rules.calendar.next(now));
+            (ScheduleProgress::Enabled, next.map_or(0, Timestamp::seconds))
+        }
+    };
+    let failed = match rollout.failed.len() {
+        0 => String::new(),
+        failed => format!("{failed} of {} clusters failed", rollout.of),
+    };
+    ScheduleRow {
+        task: task_name(&schedule.maintenance_task_id).to_owned(),
+        progress,
+        calendar: schedule.schedule.clone(),
+        spread: spread(schedule),
+        failed,
+        at,
+    }
+}
+
+/// How the clusters of a window are spread, in words.
+fn spread(schedule: &Schedule) -> String {
+    let across = &schedule.schedule_across;
+    match schedule.waves.split_last() {
+        None | Some((_, [])) => format!("over {across}"),
+        Some((last, before)) => {
+            let before: Vec<String> = before.iter().map(i64::to_string).collect();
+            let every = &schedule.wave_every;
+            format!(
+                "{}, then {last} % of the clusters, a wave every {every} over {across}",
+                before.join(", ")
+            )
+        }
+    }
+}
+
 /// Path of the tab of operations of a cluster.
 pub(crate) fn operations_path(entry: &Entry) -> String {
     format!("{}/operations", entry.path())
@@ -93,6 +140,16 @@ mod tests {
     use rp_documents::maintenance::{Manifest, Task};
 
     use super::*;
+
+    #[test]
+    fn a_spread_is_told_in_words() {
+        let mut schedule = Schedule { schedule_across: "2h".to_owned(), ..Schedule::default() };
+        assert_eq!(spread(&schedule), "over 2h");
+        schedule.waves = vec![100];
+        assert_eq!(spread(&schedule), "over 2h");
+        (schedule.waves, schedule.wave_every) = (vec![5, 25, 100], "24h".to_owned());
+        assert_eq!(spread(&schedule), "5, 25, then 100 % of the clusters, a wave every 24h over 2h");
+    }
 
     #[test]
     fn words_are_looked_for_in_names() {

@@ -113,6 +113,9 @@ pub(super) static ROWS: &[Route] = &[
         .doc("listOpenManifests", "maintenance", "Maintenance of all clusters: what runs and what waits")
         .query::<api::maintenance::ManifestsQuery>()
         .answers(json::<Items<api::maintenance::ManifestView>>()),
+    get("/api/v1/maintenance/schedules", VIEWER, Read("clusters.list"), handler!(api::schedules::list))
+        .doc("listSchedules", "maintenance", "Rules that make manifests for many clusters")
+        .answers(json::<Items<api::schedules::ScheduleView>>()),
     get("/api/v1/maintenance/tasks", VIEWER, AuditClass::None, handler!(api::maintenance::tasks))
         .doc("listMaintenanceTasks", "maintenance", "What maintenance can do")
         .answers(json::<Items<api::maintenance::TaskView>>()),

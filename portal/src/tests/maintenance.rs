@@ -1,8 +1,8 @@
 //! Maintenance by forms, pages and JSON.
 
 use rp_database::Typed;
-use rp_documents::maintenance::{Manifest, ManifestState, Task, Times};
-use rp_documents::{ManifestDocument, Role};
+use rp_documents::maintenance::{Manifest, ManifestState, Rollout, Schedule, ScheduleState, Task, Times};
+use rp_documents::{ManifestDocument, Role, ScheduleDocument};
 use serde_json::Value;
 
 use super::kit::{Kit, RES, TestResponse, until};
@@ -201,4 +201,61 @@ async fn scripts_follow_open_maintenance_by_its_cursor() {
     assert_eq!(refused.status, 422);
     let message = refused.json()["message"].as_str().unwrap().to_owned();
     assert!(message.contains("reason: ") && message.contains("priority: "), "{message}");
+}
+
+#[tokio::test]
+async fn schedules_are_shown_with_what_stopped_first() {
+    let kit = Kit::new().await;
+    assert!(kit.page(Role::Viewer, "/maintenance").await.body.contains("No schedule makes manifests."));
+    let schedules = Typed::<ScheduleDocument>::new(kit.store.clone());
+    let make = async |id: &str, task: Task, state: ScheduleState, rollout: Rollout| {
+        let maintenance_schedule = Schedule {
+            state,
+            maintenance_task_id: task.id().to_owned(),
+            schedule: "2098-01-01 4:00".to_owned(),
+            look_forward_count: 1,
+            schedule_across: "2h".to_owned(),
+            waves: vec![5, 100],
+            wave_every: "24h".to_owned(),
+            selectors: vec![rp_documents::maintenance::Selector {
+                key: "isManagedDomain".to_owned(),
+                operator: "eq".to_owned(),
+                value: "true".to_owned(),
+                ..Default::default()
+            }],
+            ..Schedule::default()
+        };
+        let document =
+            ScheduleDocument { id: id.to_owned(), maintenance_schedule, rollout, ..Default::default() };
+        schedules.create(document).await.unwrap();
+    };
+    make("s-1", Task::FixSsh, ScheduleState::Enabled, Rollout::default()).await;
+    make("s-2", Task::OperatorUpdate, ScheduleState::Disabled, Rollout::default()).await;
+    let failed = vec![RES.to_lowercase()];
+    let stopped = Rollout { window: 900, failed: failed.clone(), of: 4, stopped: 1000, ..Rollout::default() };
+    make("s-3", Task::TlsCertificates, ScheduleState::Enabled, stopped).await;
+    until("all three are shown", async || {
+        let list = kit.page(Role::Viewer, "/api/v1/maintenance/schedules").await.json();
+        list["items"].as_array().is_some_and(|items| items.len() == 3)
+    })
+    .await;
+    let list = kit.page(Role::Viewer, "/api/v1/maintenance/schedules").await.json();
+    let of = |member: &str| -> Vec<Value> {
+        list["items"].as_array().unwrap().iter().map(|one| one[member].clone()).collect()
+    };
+    assert_eq!(of("state"), ["Stopped", "Enabled", "Disabled"]);
+    assert_eq!(of("next"), [Value::Null, "2098-01-01T04:00:00Z".into(), Value::Null]);
+    let rollout = &of("rollout")[0];
+    assert!(rollout["of"] == 4 && rollout["failed"] == serde_json::json!(failed), "{rollout}");
+    let page = kit.page(Role::Viewer, "/maintenance").await.body;
+    for words in [
+        "Stopped after failures",
+        "1 of 4 clusters failed",
+        "5, then 100 % of the clusters, a wave every 24h over 2h",
+        "<b>1</b> schedule stopped",
+    ] {
+        assert!(page.contains(words), "without {words}: {page}");
+    }
+    let place = |words: &str| page.find(words).unwrap();
+    assert!(place("id=\"panel-schedules\"") < place("id=\"panel-running\""), "what stopped comes first");
 }

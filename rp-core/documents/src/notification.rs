@@ -282,10 +282,13 @@ pub struct NotificationCursor {
     pub until: Timestamp,
     /// What happened before this is not told.
     pub begun: Timestamp,
-    /// Positions in the change feeds of elevations, operation logs and manifests.
+    /// Positions in the change feeds of elevations, operation logs, manifests and schedules.
     pub elevations: i64,
     pub operations: i64,
     pub manifests: i64,
+    /// Absent in what an earlier version wrote: read from the beginning.
+    #[serde(default)]
+    pub schedules: i64,
     #[serde(flatten)]
     pub unknown: Unknown,
 }

@@ -5,6 +5,7 @@
 
 mod outcome;
 mod pass;
+mod rollout;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use rp_base::{SharedClock, chain};
 use rp_database::{SharedStore, StoreError, Typed};
-use rp_documents::{ClusterDocument, ManifestDocument, SubscriptionDocument};
+use rp_documents::{ClusterDocument, ManifestDocument, ScheduleDocument, SubscriptionDocument};
 use rp_metrics::Statsd;
 use rp_pool::Assignment;
 use tokio::sync::watch;
@@ -30,6 +31,7 @@ use crate::task::TaskRunner;
 pub(crate) struct Shared {
     pub(crate) store: SharedStore,
     pub(crate) manifests: Typed<ManifestDocument>,
+    pub(crate) schedules: Typed<ScheduleDocument>,
     pub(crate) clusters: Typed<ClusterDocument>,
     pub(crate) subscriptions: Typed<SubscriptionDocument>,
     pub(crate) caches: Caches,

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use parking_lot::RwLock;
 use rp_database::{SharedStore, StoreError, Typed};
+use rp_documents::maintenance::{Schedule, Spread};
 use rp_documents::{
     ClusterDocument, Collection, ManifestDocument, ScheduleDocument, SubscriptionDocument, SubscriptionState,
 };
@@ -20,7 +21,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use clusters::Clusters;
+pub(crate) use clusters::{Cluster, Clusters};
 use feed::Feed;
 pub(crate) use open::OpenManifests;
 pub(crate) use schedules::Schedules;
@@ -98,6 +99,16 @@ impl Caches {
             feed.follow(period, &stop, &done).await;
         });
         Ok(())
+    }
+
+    /// How many clusters a schedule chooses whose wave has begun so long after the beginning of the window.
+    pub(crate) fn begun(&self, schedule: &Schedule, spread: &Spread, since: Duration) -> usize {
+        let (clusters, subscriptions) = (self.clusters.read(), self.subscriptions.read());
+        let begun = |key: &str, cluster: &Cluster| {
+            spread.has_begun(key, since)
+                && cluster.is_chosen(&schedule.selectors, &subscriptions).unwrap_or_default()
+        };
+        clusters.iter().filter(|(key, cluster)| begun(key, cluster)).count()
     }
 
     /// The feed that was read to its end longest ago, and how long ago; `None`: none was read.

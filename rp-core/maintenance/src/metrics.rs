@@ -39,6 +39,8 @@ metrics! {
         pub leases_lost: Counter = "leases_lost_total";
         /// Manifests that the scheduler created and took back.
         pub manifests: Family<ActionLabels, Counter> = "manifests_total";
+        /// Schedules that stopped because their task failed on too many clusters.
+        pub schedules_stopped: Counter = "schedules_stopped_total";
         /// Passes of schedules that failed.
         pub failures: Counter = "schedule_failures_total";
     }

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use rp_base::{SharedRandom, Timestamp, chain};
 use rp_database::{SharedStore, StoreError, Typed, Version};
-use rp_documents::maintenance::ScheduleState;
 use rp_documents::{ManifestDocument, ScheduleDocument};
 use rp_metrics::Statsd;
 use rp_pool::{Assignment, Buckets};
@@ -18,6 +17,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::caches::Caches;
 use crate::metrics::{ActionLabels, MaintenanceMetrics};
+
+pub(crate) use pass::STOPPED;
 
 /// The scheduler of a process.
 #[derive(Debug)]
@@ -85,7 +86,7 @@ impl Scheduler {
         let schedules = self.caches.schedules.read().all();
         passes.retain(|id, _| schedules.iter().any(|(_, schedule)| schedule.id == *id));
         for (version, schedule) in schedules {
-            if schedule.maintenance_schedule.state != ScheduleState::Enabled {
+            if !schedule.is_active() {
                 passes.remove(&schedule.id);
                 continue;
             }
@@ -120,33 +121,30 @@ impl Scheduler {
         }
     }
 
-    /// Cancels what schedules planned that are disabled or gone (`contract/mimo.md` "Do better" 12).
+    /// Cancels what schedules planned that are disabled, stopped or gone (`contract/mimo.md` "Do better" 12).
     async fn take_back_orphans(&self, buckets: Buckets, now: Timestamp) -> Result<(), StoreError> {
         let orphans: Vec<_> = {
             let (open, clusters) = (self.caches.open.read(), self.caches.clusters.read());
             let schedules = self.caches.schedules.read();
-            let enabled = |id: &str| {
-                schedules
-                    .get(id)
-                    .is_some_and(|found| found.maintenance_schedule.state == ScheduleState::Enabled)
-            };
+            let active = |id: &str| schedules.get(id).is_some_and(|found| found.is_active());
             let own = |cluster: &str| buckets.contains(clusters.bucket(cluster));
-            open.future(now).filter(|open| own(&open.cluster) && !enabled(&open.schedule)).cloned().collect()
+            open.future(now).filter(|open| own(&open.cluster) && !active(&open.schedule)).cloned().collect()
         };
-        let mut checked: HashMap<String, bool> = HashMap::new();
+        let mut checked: HashMap<String, Option<&str>> = HashMap::new();
         for orphan in orphans {
-            let gone = match checked.get(&orphan.schedule) {
-                Some(gone) => *gone,
+            let why = match checked.get(&orphan.schedule) {
+                Some(why) => *why,
                 // The cache may be behind the one that another scheduler went by.
                 None => {
                     let found = self.schedules.get(&orphan.schedule).await?;
-                    let gone = found
-                        .is_none_or(|found| found.value.maintenance_schedule.state != ScheduleState::Enabled);
-                    checked.insert(orphan.schedule.clone(), gone);
-                    gone
+                    let why = why_orphaned(found.map(|found| found.value).as_ref());
+                    checked.insert(orphan.schedule.clone(), why);
+                    why
                 }
             };
-            if gone && self.take_back(&orphan.id, now).await? {
+            if let Some(why) = why
+                && self.take_back(&orphan.id, why, now).await?
+            {
                 self.tell("mimo.scheduler.manifests.cancelled", "cancelled", &orphan.cluster, 1);
             }
         }
@@ -166,6 +164,15 @@ impl Scheduler {
             ("resourceName", part(8)),
         ];
         self.statsd.gauge(name, i64::try_from(count).unwrap_or(i64::MAX), &dimensions);
+    }
+}
+
+/// The text of manifests that their schedule does not want any more; `None`: it does.
+fn why_orphaned(schedule: Option<&ScheduleDocument>) -> Option<&'static str> {
+    match schedule {
+        Some(found) if found.is_active() => None,
+        Some(found) if found.rollout.has_stopped() => Some(STOPPED),
+        Some(_) | None => Some(pass::TAKEN_BACK),
     }
 }
 

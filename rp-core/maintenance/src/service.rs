@@ -217,6 +217,7 @@ fn shared(
     Shared {
         store: store(),
         manifests: Typed::new(store()),
+        schedules: Typed::new(store()),
         clusters: Typed::new(store()),
         subscriptions: Typed::new(store()),
         caches: caches.clone(),

@@ -10,8 +10,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rp_base::{ManualClock, SystemRandom, Timestamp};
 use rp_database::{Draft, Expect, SharedStore, Typed, in_memory};
-use rp_documents::maintenance::{Manifest, ManifestState, Resize, Task};
-use rp_documents::{Collection, ManifestDocument};
+use rp_documents::maintenance::{
+    Manifest, ManifestState, Resize, Schedule, ScheduleState, Selector, Spread, Task,
+};
+use rp_documents::{Collection, ManifestDocument, ScheduleDocument};
 use rp_maintenance::{MaintenanceParts, MaintenanceService, TaskError, TaskJob, TaskRunner};
 use rp_metrics::{Registry, Statsd};
 use serde_json::{Value, json};
@@ -174,6 +176,7 @@ impl World {
             lease: Duration::from_secs(3),
             retry: Duration::from_secs(90),
             bucket_interval: Duration::from_millis(50),
+            feed_poll: Duration::from_millis(50),
             drain: Duration::from_secs(20),
             ..rp_config::Maintenance::default()
         };
@@ -470,4 +473,67 @@ async fn a_defect_costs_tries_and_then_the_manifest() {
     let text = "did not succeed after 5 times, failing -- the process that ran it ended each time";
     assert_eq!(manifest.status_text, text);
     service.stop().await;
+}
+
+/// An hour of which the window began at [`START`], and which stops when more than a quarter fail.
+fn schedule_that_stops() -> ScheduleDocument {
+    let registered = Selector {
+        key: "subscriptionState".into(),
+        operator: "eq".into(),
+        value: "Registered".into(),
+        ..Selector::default()
+    };
+    let schedule = Schedule {
+        state: ScheduleState::Enabled,
+        maintenance_task_id: Task::FixSsh.id().into(),
+        schedule: "2027-01-15 8:00".into(),
+        look_forward_count: 1,
+        schedule_across: "1h".into(),
+        start_within: "4h".into(),
+        stop_at_percent: 25,
+        selectors: vec![registered],
+        ..Schedule::default()
+    };
+    ScheduleDocument { id: "s".into(), maintenance_schedule: schedule, ..ScheduleDocument::default() }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_schedule_stops_when_too_many_fail_and_nothing_more_of_it_begins() {
+    let world = World::new().await;
+    let schedules = Typed::<ScheduleDocument>::new(SharedStore::clone(&world.store));
+    schedules.create(schedule_that_stops()).await.unwrap();
+    let spread = Spread::of_one_wave(Duration::from_hours(1));
+    let mut turns: Vec<(i64, String)> = Vec::new();
+    for n in 0..4 {
+        let name = format!("c{n}");
+        world.cluster(&name, TERMINAL).await;
+        let turn = (Timestamp::from_seconds(START) + spread.offset(&key(&name))).seconds();
+        let of_schedule = |manifest: &mut Manifest| {
+            manifest.created_by_schedule = "s".into();
+            manifest.run_after = turn;
+        };
+        world.order(&format!("m{n}"), &name, of_schedule).await;
+        turns.push((turn, format!("m{n}")));
+    }
+    // One that a person ordered runs whatever the schedule does.
+    world.cluster("other", SUCCEEDS).await;
+    turns.sort();
+    let service = world.start().await;
+    let rollout = || async { schedules.get("s").await.unwrap().unwrap().value.rollout };
+    for (nth, (turn, id)) in turns.iter().enumerate() {
+        world.clock.set(Timestamp::from_seconds(turn + 1));
+        if nth < 2 {
+            world.becomes(id, ManifestState::Failed).await;
+            let rollout = rollout().await;
+            assert_eq!((rollout.failed.len(), rollout.of, rollout.has_stopped()), (nth + 1, 5, nth == 1));
+            assert_eq!(rollout.window, START);
+        } else {
+            let held = world.becomes(id, ManifestState::Cancelled).await;
+            assert!(held.status_text.starts_with("Cancelled: its schedule stopped"), "{held:?}");
+        }
+    }
+    world.order("by-hand", "other", |_| {}).await;
+    world.becomes("by-hand", ManifestState::Completed).await;
+    service.stop().await;
+    assert_eq!(world.tasks.begun.lock().len(), 3, "two of the schedule, and the one by hand");
 }

@@ -5,11 +5,13 @@ mod elevation;
 mod health;
 mod manifest;
 mod operation;
+mod schedule;
 
 pub(crate) use elevation::{elevation, is_elevation_told};
 pub(crate) use health::{answers, expiring, renewed, silent};
 pub(crate) use manifest::{is_manifest_told, manifest};
 pub(crate) use operation::{is_operation_told, operation};
+pub(crate) use schedule::{is_schedule_told, schedule};
 
 use rp_base::{Timestamp, text};
 use rp_documents::{NotificationEvent, NotificationFact, NotificationKind, ResourceId};

@@ -1,4 +1,4 @@
-//! The change feeds of what happens: elevations, operation logs, manifests. A position moves on only after its events are
+//! The change feeds of what happens: elevations, operation logs, manifests, schedules. A position moves on only after its events are
 //! recorded, so a process that is killed in between records them again, and they are there already.
 
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use rp_base::Timestamp;
 use rp_database::{StoreError, Typed};
 use rp_documents::{
     ClusterDocument, Collection, Document, Elevation, ImportedCluster, ManifestDocument, NotificationCursor,
-    NotificationEvent, OperationLog, ResourceId,
+    NotificationEvent, OperationLog, ResourceId, ScheduleDocument,
 };
 
 use crate::events::{self, ClusterPlace};
@@ -81,6 +81,7 @@ impl Recorder {
         while self.read(hold, &ELEVATIONS).await? {}
         while self.read(hold, &OPERATIONS).await? {}
         while self.read(hold, &MANIFESTS).await? {}
+        while self.read(hold, &SCHEDULES).await? {}
         Ok(())
     }
 
@@ -174,10 +175,18 @@ const MANIFESTS: Feed<ManifestDocument> = Feed {
     events: |manifest, place| place.and_then(|place| events::manifest(manifest, place)).into_iter().collect(),
 };
 
+const SCHEDULES: Feed<ScheduleDocument> = Feed {
+    position: |cursor| &mut cursor.schedules,
+    tells: events::is_schedule_told,
+    cluster: |_| None,
+    events: |schedule, _| events::schedule(schedule).into_iter().collect(),
+};
+
 /// The feeds that wake the sender.
-pub(crate) const WAKES: [Collection; 4] = [
+pub(crate) const WAKES: [Collection; 5] = [
     Collection::Elevations,
     Collection::OperationLogs,
     Collection::MaintenanceManifests,
+    Collection::MaintenanceSchedules,
     Collection::ClusterHealth,
 ];

@@ -79,6 +79,7 @@ async fn begin(store: &SharedStore, owner: &str, now: Timestamp) -> Result<Notif
         elevations: store.head(Collection::Elevations).await?,
         operations: store.head(Collection::OperationLogs).await?,
         manifests: store.head(Collection::MaintenanceManifests).await?,
+        schedules: store.head(Collection::MaintenanceSchedules).await?,
         unknown: Unknown::new(),
     })
 }
@@ -90,6 +91,7 @@ async fn fit(store: &SharedStore, cursor: &mut NotificationCursor) -> Result<(),
         (Collection::Elevations, &mut cursor.elevations),
         (Collection::OperationLogs, &mut cursor.operations),
         (Collection::MaintenanceManifests, &mut cursor.manifests),
+        (Collection::MaintenanceSchedules, &mut cursor.schedules),
     ] {
         if store.head(of).await? < *position {
             *position = 0;

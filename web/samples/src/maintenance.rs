@@ -3,7 +3,10 @@
 use crate::{
     DAY, HOSTILE, HOUR, MINUTE, NOW, Sample, ended, endless, frame, hostile, path, store_away, viewer,
 };
-use web::objects::{ManifestProgress, ManifestRow, OrderBox, OrderErrors, OrderForm, OrderPart, TaskChoice};
+use web::objects::{
+    ManifestProgress, ManifestRow, OrderBox, OrderErrors, OrderForm, OrderPart, ScheduleProgress,
+    ScheduleRow, TaskChoice,
+};
 use web::{Link, MaintenancePage, ManifestList, NavItem};
 
 const FIX_SSH: &str = "888fc221-b059-49db-bd02-22ad86cccd6b";
@@ -133,6 +136,30 @@ fn list(rows: Vec<ManifestRow>) -> ManifestList {
     ManifestList { all: u64::try_from(rows.len()).unwrap_or(u64::MAX), rows }
 }
 
+fn schedule(task: &str, progress: ScheduleProgress, at: i64, failed: &str) -> ScheduleRow {
+    ScheduleRow {
+        task: task.into(),
+        progress,
+        calendar: "Tue,Wed *-*-* 4:00".into(),
+        spread: "5, 25, then 100 % of the clusters, a wave every 24h over 4h".into(),
+        failed: failed.into(),
+        at,
+    }
+}
+
+fn schedules() -> Vec<ScheduleRow> {
+    vec![
+        schedule("TLS certificate rotation", ScheduleProgress::Enabled, NOW + 9 * HOUR, ""),
+        schedule("operator update", ScheduleProgress::Enabled, NOW + 2 * DAY, "1 of 212 clusters failed"),
+        schedule("OTel logging default", ScheduleProgress::Disabled, 0, ""),
+    ]
+}
+
+fn stopped() -> Vec<ScheduleRow> {
+    let stop = schedule("fix SSH", ScheduleProgress::Stopped, NOW - 20 * MINUTE, "6 of 50 clusters failed");
+    [vec![stop], schedules()].concat()
+}
+
 fn full() -> MaintenancePage {
     let api = "did not succeed after 5 times, failing -- TransientError: the API server does not answer";
     MaintenancePage {
@@ -168,6 +195,7 @@ fn full() -> MaintenancePage {
             row("harbor-prod-weu-01", "ACR token checker", ManifestProgress::Planned, NOW + 90 * MINUTE, ""),
             row("gone-weu-09", "ACR token checker", ManifestProgress::Planned, NOW + 3 * DAY, ""),
         ]),
+        schedules: schedules(),
         days: 7,
         ..MaintenancePage::default()
     }
@@ -198,6 +226,14 @@ fn strange() -> MaintenancePage {
         running: list(vec![one(ManifestProgress::Running, i64::MIN)]),
         failed: list(vec![one(ManifestProgress::Failed, i64::MAX), one(ManifestProgress::Late, 1)]),
         waiting: ManifestList { rows: vec![one(ManifestProgress::Planned, i64::MAX)], all: u64::MAX },
+        schedules: vec![ScheduleRow {
+            task: HOSTILE.into(),
+            progress: ScheduleProgress::Stopped,
+            calendar: HOSTILE.into(),
+            spread: endless(),
+            failed: HOSTILE.into(),
+            at: i64::MIN,
+        }],
         ..full()
     }
 }
@@ -208,6 +244,7 @@ impl Sample for MaintenancePage {
             running: ManifestList::default(),
             failed: ManifestList::default(),
             waiting: ManifestList::default(),
+            schedules: Vec::new(),
             ..full()
         };
         vec![
@@ -215,6 +252,7 @@ impl Sample for MaintenancePage {
             ("none", none()),
             ("one", Self { running: list(full().running.rows.into_iter().take(1).collect()), ..none() }),
             ("nothing-found", Self { q: "nowhere".into(), ..none() }),
+            ("stopped", Self { schedules: stopped(), ..full() }),
             ("many", many()),
             ("incomplete", Self { incomplete: true, ..full() }),
             ("viewer", Self { frame: viewer(NavItem::Maintenance), ..full() }),

@@ -29,6 +29,11 @@ pub enum ManifestsVerb {
         #[command(flatten)]
         connection: Connection,
     },
+    /// The schedules that make manifests for many clusters, with what failed of their latest window
+    Schedules {
+        #[command(flatten)]
+        connection: Connection,
+    },
     /// Order a task on a cluster; needs an elevation to write rights
     Order(OrderArgs),
     /// Cancel what has not begun
@@ -85,9 +90,10 @@ impl ManifestsVerb {
     pub(crate) const fn connection(&self) -> &Connection {
         match self {
             Self::Order(args) => &args.connection,
-            Self::List { connection, .. } | Self::Tasks { connection } | Self::Cancel { connection, .. } => {
-                connection
-            }
+            Self::List { connection, .. }
+            | Self::Tasks { connection }
+            | Self::Schedules { connection }
+            | Self::Cancel { connection, .. } => connection,
         }
     }
 }

@@ -41,6 +41,17 @@ async fn maintenance_is_ordered_waited_for_and_cancelled() {
 }
 
 #[tokio::test]
+async fn schedules_are_listed_with_what_failed() {
+    let portal = portal().await;
+    let (exit, text, notes) = portal.run(&["manifests", "schedules", "-o", "csv"]).await;
+    assert_eq!(exit, Exit::Ok, "{notes}");
+    let rows: Vec<&str> = text.lines().skip(1).collect();
+    let stopped = r#"s-1,fix SSH,Stopped,Tue *-*-* 4:00,2h,"5,100 %",,2 of 7"#;
+    let enabled = "s-2,operator update,Enabled,*-*-* 4:00,2h,,2026-11-25T04:00:00Z,";
+    assert_eq!(rows, [stopped, enabled]);
+}
+
+#[tokio::test]
 async fn the_operator_is_shown_and_its_flags_are_set() {
     let portal = portal().await;
     let cluster = ID.to_lowercase();

@@ -207,6 +207,12 @@ fn answer(request: &Request, path: &str, query: &str, body: &Value) -> Response 
             axum::Json(json!({"action": "workload.scale", "kind": "Deployment", "namespace": "openshift-dns",
                 "name": "web", "before": "2 replicas", "after": "3 replicas", "changed": true, "dryRun": false})).into_response()
         }
+        ("GET", "/api/v1/maintenance/schedules") => axum::Json(json!({"items": [
+            {"id": "s-1", "task": "fix SSH", "state": "Stopped", "calendar": "Tue *-*-* 4:00", "across": "2h", "waves": [5, 100],
+                "next": null, "rollout": {"window": "2026-11-24T04:00:00Z", "failed": ["/a", "/b"], "of": 7, "stopped": "2026-11-24T05:00:00Z"}},
+            {"id": "s-2", "task": "operator update", "state": "Enabled", "calendar": "*-*-* 4:00", "across": "2h", "waves": [],
+                "next": "2026-11-25T04:00:00Z", "rollout": null},
+        ]})).into_response(),
         ("GET", "/api/v1/maintenance/tasks") => axum::Json(json!({"items": [
             {"id": "888fc221-b059-49db-bd02-22ad86cccd6b", "name": "fix SSH", "about": "Repairs rules.", "missing": ""},
         ]})).into_response(),

@@ -32,6 +32,33 @@ const TASKS: [Column<'_>; 4] = [
     ("MISSING", |row| cell(row, &["/missing"])),
     ("ABOUT", |row| cell(row, &["/about"])),
 ];
+const SCHEDULES: [Column<'_>; 8] = [
+    ("ID", |row| cell(row, &["/id"])),
+    ("TASK", |row| cell(row, &["/task"])),
+    ("STATE", |row| cell(row, &["/state"])),
+    ("CALENDAR", |row| cell(row, &["/calendar"])),
+    ("ACROSS", |row| cell(row, &["/across"])),
+    ("WAVES", waves),
+    ("NEXT", |row| cell(row, &["/next"])),
+    ("FAILED", failed),
+];
+
+/// The ends of waves, such as `5,25,100 %`; nothing for one wave.
+fn waves(row: &Value) -> String {
+    let ends = row["waves"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let ends: Vec<String> = ends.iter().map(ToString::to_string).collect();
+    if ends.is_empty() { String::new() } else { format!("{} %", ends.join(",")) }
+}
+
+/// What failed of the latest window, such as `6 of 50`.
+fn failed(row: &Value) -> String {
+    match row.pointer("/rollout/failed").and_then(Value::as_array) {
+        Some(failed) if !failed.is_empty() => {
+            format!("{} of {}", failed.len(), cell(row, &["/rollout/of"]))
+        }
+        Some(_) | None => String::new(),
+    }
+}
 
 pub(super) async fn run(verb: ManifestsVerb, out: &mut Output) -> Result<(), CliError> {
     match verb {
@@ -46,6 +73,11 @@ pub(super) async fn run(verb: ManifestsVerb, out: &mut Output) -> Result<(), Cli
         ManifestsVerb::Tasks { connection } => {
             let client = Client::new(&connection)?;
             write_list(&client.get("/api/v1/maintenance/tasks", &[]).await?, connection.output, &TASKS, out)
+        }
+        ManifestsVerb::Schedules { connection } => {
+            let client = Client::new(&connection)?;
+            let answer = client.get("/api/v1/maintenance/schedules", &[]).await?;
+            write_list(&answer, connection.output, &SCHEDULES, out)
         }
         ManifestsVerb::Order(args) => order(args, out).await,
         ManifestsVerb::Cancel { cluster, id, why, connection } => {

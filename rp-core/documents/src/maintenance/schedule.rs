@@ -2,31 +2,37 @@
 
 use std::time::Duration;
 
+use rp_base::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::calendar::Calendar;
 use super::go_duration::parse_go_duration;
 use super::manifest::check_task;
+use super::rollout::Rollout;
 use super::selector::Selector;
 use super::task::Task;
+use super::waves::Spread;
 use crate::{Collection, Document, Unknown};
 
 /// Windows that a schedule may look ahead.
 const MOST_AHEAD: i64 = 100;
+/// Windows of a schedule that stops are looked at from the first instant that a calendar can name: so many of them.
+const FIRST_WINDOW: Timestamp = Timestamp::from_seconds(1_767_225_600);
+const WINDOWS: usize = 100;
 /// Selectors of one schedule, and values of one selector.
 const MOST_SELECTORS: usize = 50;
 /// How long after its time a manifest may start unless the schedule says otherwise.
 const START_WITHIN: Duration = Duration::from_hours(1);
-/// The longest spread of the clusters of one window.
-const MOST_ACROSS: Duration = Duration::from_hours(31 * 24);
 
-/// One schedule. Writer: the frontend, for administrators.
+/// One schedule. Writer: the frontend, for administrators; of what failed, the actuator.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ScheduleDocument {
     /// A lower-case UUID.
     pub id: String,
     pub maintenance_schedule: Schedule,
+    #[serde(default, skip_serializing_if = "Rollout::is_empty")]
+    pub rollout: Rollout,
     #[serde(flatten)]
     pub unknown: Unknown,
 }
@@ -52,6 +58,16 @@ pub struct Schedule {
     /// 10).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub start_within: String,
+    /// The share of the clusters, in percent, whose turn is over at the end of each wave; empty: one wave.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waves: Vec<i64>,
+    /// From the beginning of one wave to the beginning of the next; a duration. Each is spread over `schedule_across`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub wave_every: String,
+    /// The schedule stops when the task failed on more than this share, in percent, of the clusters whose wave has begun;
+    /// 0: it never stops.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stop_at_percent: i64,
     /// All must match.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub selectors: Vec<Selector>,
@@ -89,8 +105,10 @@ pub struct Rules {
     pub calendar: Calendar,
     /// Windows ahead, at least one.
     pub ahead: usize,
-    pub across: Duration,
+    pub spread: Spread,
     pub start_within: Duration,
+    /// Percent of failures above which it stops; `None`: it never does.
+    pub stop_at: Option<u8>,
 }
 
 impl Schedule {
@@ -123,9 +141,11 @@ impl Schedule {
             return Err(required("scheduleAcross"));
         }
         let across = duration("scheduleAcross", &self.schedule_across)?;
-        if across > MOST_ACROSS {
-            return Err(Problem::new("scheduleAcross", "Must be at most 744h"));
-        }
+        let every = match self.wave_every.as_str() {
+            "" => None,
+            text => Some(duration("waveEvery", text)?),
+        };
+        let spread = Spread::new(across, &self.waves, every)?;
         let start_within = match self.start_within.as_str() {
             "" => START_WITHIN,
             text => duration("startWithin", text)?,
@@ -133,8 +153,20 @@ impl Schedule {
         if start_within < Duration::from_secs(60) {
             return Err(Problem::new("startWithin", "Must be at least 1m"));
         }
+        let stop_at = self.stop_at()?;
+        if stop_at.is_some() {
+            check_windows(&calendar, &spread)?;
+        }
         self.check_selectors()?;
-        Ok(Rules { task, calendar, ahead, across, start_within })
+        Ok(Rules { task, calendar, ahead, spread, start_within, stop_at })
+    }
+
+    fn stop_at(&self) -> Result<Option<u8>, Problem> {
+        match u8::try_from(self.stop_at_percent) {
+            Ok(0) => Ok(None),
+            Ok(percent) if percent <= 100 => Ok(Some(percent)),
+            _ => Err(Problem::new("stopAtPercent", "Must be between 1 and 100")),
+        }
     }
 
     fn check_selectors(&self) -> Result<(), Problem> {
@@ -153,9 +185,31 @@ impl Schedule {
     }
 }
 
+/// Failures are counted for one window at a time: a window of a schedule that stops is over before the next one begins.
+fn check_windows(calendar: &Calendar, spread: &Spread) -> Result<(), Problem> {
+    let mut window = calendar.next(FIRST_WINDOW);
+    for _ in 0..WINDOWS {
+        let next = window.and_then(|window| calendar.next(window));
+        let Some((begun, next)) = window.zip(next) else { break };
+        if next < begun + spread.whole() {
+            let message = "A schedule that stops needs windows that end before the next one begins";
+            return Err(Problem::new("stopAtPercent", message));
+        }
+        window = Some(next);
+    }
+    Ok(())
+}
+
 fn duration(target: &str, text: &str) -> Result<Duration, Problem> {
     parse_go_duration(text)
         .map_err(|error| Problem::new(target, format!("Must be a valid time.Duration: {error}")))
+}
+
+impl ScheduleDocument {
+    /// Whether it makes manifests: it is enabled, and has not stopped.
+    pub fn is_active(&self) -> bool {
+        self.maintenance_schedule.state == ScheduleState::Enabled && !self.rollout.has_stopped()
+    }
 }
 
 impl Document for ScheduleDocument {
@@ -203,7 +257,17 @@ mod tests {
         let document: ScheduleDocument = serde_json::from_value(stored.clone()).unwrap();
         assert_eq!(serde_json::to_value(&document).unwrap(), stored);
         let rules = document.maintenance_schedule.rules().unwrap();
-        assert_eq!((rules.ahead, rules.across.as_secs(), rules.start_within.as_secs()), (2, 86_400, 3600));
+        assert_eq!((rules.ahead, rules.start_within.as_secs(), rules.stop_at), (2, 3600, None));
+        assert_eq!(rules.spread, Spread::of_one_wave(Duration::from_hours(24)));
+        assert!(document.is_active());
+        let waves =
+            json!({"schedule": "Mon *-*-* 4:00", "waves": [5, 100], "waveEvery": "48h", "stopAtPercent": 10});
+        let with = schedule(|stored| {
+            stored.as_object_mut().unwrap().extend(waves.as_object().unwrap().clone());
+        });
+        let rules = with.rules().unwrap();
+        assert_eq!((rules.spread.whole().as_secs() / 3600, rules.stop_at), (72, Some(10)));
+        assert_eq!(serde_json::to_value(&with).unwrap()["waves"], waves["waves"]);
     }
 
     #[test]
@@ -239,6 +303,18 @@ mod tests {
             problem(|s| s["selectors"][0]["key"] = json!("colour")),
             wrong("selectors[0].key", "requested non-existent 'colour' selector key")
         );
+        assert_eq!(problem(|s| s["waves"] = json!([5, 25])).0, "waves");
+        assert_eq!(problem(|s| s["waveEvery"] = json!("48")).0, "waveEvery");
+        for percent in [-1, 101, 1_i64 << 40] {
+            let told = problem(|s| s["stopAtPercent"] = json!(percent));
+            assert_eq!(told, wrong("stopAtPercent", "Must be between 1 and 100"));
+        }
+        let overlap = |across: &'static str| {
+            problem(move |s| (s["scheduleAcross"], s["stopAtPercent"]) = (json!(across), json!(5)))
+        };
+        let (target, message) = overlap("25h");
+        assert!(target == "stopAtPercent" && message.contains("before the next one begins"), "{message}");
+        assert!(schedule(|s| s["stopAtPercent"] = json!(5)).rules().is_ok(), "24h of each day");
         assert_eq!(problem(|s| s["startWithin"] = json!("1s")), wrong("startWithin", "Must be at least 1m"));
     }
 }

@@ -1,10 +1,9 @@
 //! When each cluster has its turn in the windows of a schedule (`contract/mimo.md` §6).
 
-use std::time::Duration;
-
 use rp_base::{Timestamp, sha256};
 
 use super::schedule::Rules;
+use super::waves::Spread;
 
 /// Windows that are open at once and whose manifests are kept: the latest of them.
 const MOST_OPEN: usize = 512;
@@ -14,16 +13,26 @@ const MOST_OPEN: usize = 512;
 pub struct Plan {
     /// Ascending: those that are still open (`contract/mimo.md` "Do better" 9), then those to come.
     windows: Vec<Timestamp>,
-    across: Duration,
+    spread: Spread,
     now: Timestamp,
 }
 
+/// The turn of a cluster in a window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Turn {
+    /// Unix seconds.
+    pub at: i64,
+    /// When the window began or begins, Unix seconds.
+    pub window: i64,
+    /// The window is to come, so that a manifest may be made; in one that began before nothing new is made.
+    pub is_new: bool,
+}
+
 impl Plan {
-    /// Of a schedule at that time: windows that began less than `across` ago, and the next ones that it looks ahead to.
+    /// Of a schedule at that time: windows of which a wave is not over, and the next ones that it looks ahead to.
     pub fn new(rules: &Rules, now: Timestamp) -> Self {
-        let across = rules.across;
         let mut windows = Vec::new();
-        let mut at = now - across;
+        let mut at = now - rules.spread.whole();
         while let Some(next) = rules.calendar.next(at).filter(|next| *next <= now) {
             windows.push(next);
             if windows.len() > MOST_OPEN {
@@ -37,7 +46,7 @@ impl Plan {
             windows.push(next);
             at = next;
         }
-        Self { windows, across, now }
+        Self { windows, spread: rules.spread.clone(), now }
     }
 
     /// Whether nothing is to come and nothing is open.
@@ -45,35 +54,17 @@ impl Plan {
         self.windows.is_empty()
     }
 
-    /// The turns of a cluster that are still to come, ascending, in Unix seconds; `true`: its window is to come as well,
-    /// so that a manifest may be made. In a window that began before nothing new is made.
-    pub fn turns(&self, cluster: &str) -> impl Iterator<Item = (i64, bool)> {
-        let offset = offset(cluster, self.across);
+    /// The turns of a cluster that are still to come, ascending.
+    pub fn turns(&self, cluster: &str) -> impl Iterator<Item = Turn> {
+        let offset = self.spread.offset(cluster);
         let now = self.now;
-        self.windows
-            .iter()
-            .map(move |window| ((*window + offset).seconds(), *window > now))
-            .filter(move |(turn, _)| *turn > now.seconds())
+        let turn = move |window: &Timestamp| Turn {
+            at: (*window + offset).seconds(),
+            window: window.seconds(),
+            is_new: *window > now,
+        };
+        self.windows.iter().map(turn).filter(move |turn| turn.at > now.seconds())
     }
-}
-
-/// How long after the beginning of a window a cluster has its turn: the CRC-32 of its lower-cased resource id as a share
-/// of the spread, in whole seconds.
-pub fn offset(cluster: &str, across: Duration) -> Duration {
-    let Some(most) = across.checked_sub(Duration::from_secs(1)).filter(|most| !most.is_zero()) else {
-        return Duration::ZERO;
-    };
-    let share = f64::from(crc32(cluster.as_bytes())) / f64::from(u32::MAX);
-    let seconds = (most.as_secs_f64() * share).round();
-    Duration::try_from_secs_f64(seconds).unwrap_or(most)
-}
-
-/// CRC-32 of IEEE 802.3, reflected.
-fn crc32(bytes: &[u8]) -> u32 {
-    let step = |crc: u32, byte: &u8| {
-        (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xEDB8_8320 & (crc & 1).wrapping_neg()))
-    };
-    !bytes.iter().fold(u32::MAX, step)
 }
 
 /// The id of the manifest of a schedule for a cluster's turn: the same for every scheduler and every run, so that what
@@ -93,6 +84,8 @@ pub fn scheduled_id(schedule: &str, cluster: &str, turn: i64, attempt: u32) -> S
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use proptest::prelude::*;
 
     use super::super::Task;
@@ -101,32 +94,18 @@ mod tests {
     const HOUR: Duration = Duration::from_hours(1);
 
     fn rules(calendar: &str, ahead: usize, across: Duration) -> Rules {
-        Rules { task: Task::FixSsh, calendar: calendar.parse().unwrap(), ahead, across, start_within: HOUR }
+        Rules {
+            task: Task::FixSsh,
+            calendar: calendar.parse().unwrap(),
+            ahead,
+            spread: Spread::of_one_wave(across),
+            start_within: HOUR,
+            stop_at: None,
+        }
     }
 
     fn at(text: &str) -> Timestamp {
         Timestamp::parse(text).unwrap()
-    }
-
-    #[test]
-    fn the_checksum_is_ieees() {
-        assert_eq!(crc32(b"123456789"), 0xCBF4_3926);
-        assert_eq!(crc32(b""), 0);
-    }
-
-    #[test]
-    fn offsets_are_spread_evenly_and_stay_within() {
-        let across = Duration::from_hours(24);
-        let mut counts = [0u32; 24];
-        for n in 0..24_000 {
-            let offset =
-                offset(&format!("/subscriptions/s/resourcegroups/g/providers/p/c/cluster-{n}"), across);
-            assert!(offset < across);
-            counts[usize::try_from(offset.as_secs() / 3600).unwrap()] += 1;
-        }
-        assert!(counts.iter().all(|count| (850..1150).contains(count)), "{counts:?}");
-        assert_eq!(offset("x", Duration::from_secs(1)), Duration::ZERO);
-        assert_eq!(offset("x", Duration::ZERO), Duration::ZERO);
     }
 
     #[test]
@@ -136,8 +115,8 @@ mod tests {
         let day = |day: &str| format!("2026-{day}T00:00:00Z");
         assert_eq!(days, ["11-25", "11-26", "11-27", "11-28", "11-29"].map(day));
         let turns: Vec<_> = plan.turns("/c").collect();
-        assert!(turns.iter().all(|(turn, _)| *turn > plan.now.seconds()));
-        assert_eq!(turns.iter().filter(|(_, new)| *new).count(), 2);
+        assert!(turns.iter().all(|turn| turn.at > plan.now.seconds() && turn.window <= turn.at));
+        assert_eq!(turns.iter().filter(|turn| turn.is_new).count(), 2);
     }
 
     #[test]
@@ -169,7 +148,7 @@ mod tests {
             let rules = rules("*-*-* 3:15", 3, Duration::from_hours(hours));
             let before = Plan::new(&rules, Timestamp::from_seconds(from));
             let after = Plan::new(&rules, Timestamp::from_seconds(from + jump));
-            let turns = |plan: &Plan| plan.turns(&name).map(|(turn, _)| turn).collect::<Vec<_>>();
+            let turns = |plan: &Plan| plan.turns(&name).map(|turn| turn.at).collect::<Vec<_>>();
             let (first, second) = (turns(&before), turns(&after));
             let last = *first.last().unwrap().min(second.last().unwrap());
             let later = from.max(from + jump);

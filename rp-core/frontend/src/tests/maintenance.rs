@@ -1,8 +1,8 @@
 //! Manifests and schedules (`contract/mimo.md` §7).
 
 use rp_database::Typed;
-use rp_documents::ManifestDocument;
-use rp_documents::maintenance::{ManifestState, TASKS, Task};
+use rp_documents::maintenance::{ManifestState, Rollout, TASKS, Task};
+use rp_documents::{ManifestDocument, ScheduleDocument};
 use serde_json::{Value, json};
 
 use super::{Api, id, path, wanted};
@@ -204,6 +204,28 @@ async fn a_schedule_is_made_changed_and_deleted_with_what_it_planned() {
 }
 
 #[tokio::test]
+async fn a_schedule_that_stopped_shows_why_and_goes_on_when_it_is_written_again() {
+    let api = Api::registered().await;
+    let mut wanted = schedule();
+    wanted["waves"] = json!([5, 100]);
+    wanted["waveEvery"] = json!("48h");
+    wanted["stopAtPercent"] = json!(10);
+    let told = api.call("PUT", SCHEDULES, Some(wanted.clone())).await;
+    assert_eq!((told.status.as_u16(), told.json()), (201, wanted.clone()));
+    let schedules = Typed::<ScheduleDocument>::new(api.store.clone());
+    let mut found = schedules.get(SCHEDULE).await.unwrap().unwrap();
+    let failed = vec![id("c").to_lowercase()];
+    found.value.rollout = Rollout { window: 900, failed, of: 3, stopped: 1000, ..Rollout::default() };
+    schedules.replace(found).await.unwrap();
+    let one = format!("{SCHEDULES}/{SCHEDULE}");
+    let rollout = &api.call("GET", &one, None).await.json()["rollout"];
+    assert!(rollout["stopped"] == 1000 && rollout["of"] == 3, "{rollout}");
+    assert_eq!(rollout["failed"], json!([id("c").to_lowercase()]));
+    let told = api.call("PUT", SCHEDULES, Some(wanted)).await.json();
+    assert_eq!(told["rollout"], json!({"window": 900, "of": 3, "stopped": 0}));
+}
+
+#[tokio::test]
 async fn mistakes_in_schedules_are_named() {
     let api = with_cluster().await;
     for (member, value, target) in [
@@ -214,6 +236,9 @@ async fn mistakes_in_schedules_are_named() {
         ("scheduleAcross", json!("1d"), "scheduleAcross"),
         ("maintenanceTaskID", json!(Task::IdentityCertificate.id()), "maintenanceTaskID"),
         ("selectors", json!([]), "selectors"),
+        ("waves", json!([5, 25]), "waves"),
+        ("waves", json!([5, 100]), "waveEvery"),
+        ("stopAtPercent", json!(101), "stopAtPercent"),
         ("selectors", json!([{"key": "x", "operator": "eq", "value": "y"}]), "selectors[0].key"),
         ("id", json!("mine"), "id"),
     ] {

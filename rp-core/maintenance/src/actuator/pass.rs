@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Shared;
 use super::outcome::{Outcome, Retries};
+use super::rollout;
 use crate::lease::{LeaseError, LeasedDocument};
 use crate::run::Run;
 use crate::task::{TaskError, TaskJob};
@@ -89,6 +90,8 @@ async fn due(
         }
         if found.value.is_late(now) && found.value.lease_expires < now.seconds() {
             time_out(shared, found, now).await?;
+        } else if rollout::is_held_back(shared, &found.value) {
+            rollout::cancel(shared, found, now).await?;
         } else if found.value.is_due(now) {
             due.push(found);
         }
@@ -305,6 +308,12 @@ async fn finish(shared: &Shared, task: Option<Task>, run: &Run, outcome: Option<
         && let Err(error) = run.hold_cluster(None).await
     {
         tracing::warn!(error = %chain(&error), "the hold of a cluster was not given up: it runs out");
+    }
+    // Before the end is written, too: a process that dies between the two adds it again, and it is there already.
+    if matches!(outcome.state, ManifestState::Failed | ManifestState::RetriesExceeded)
+        && let Err(error) = rollout::add_failure(shared, &run.manifest().cached().await).await
+    {
+        tracing::warn!(error = %chain(&error), "a failure was not added to its schedule");
     }
     let now = shared.store.now().await.unwrap_or_else(|_| began.max(shared.clock.now()));
     let steps = run.unwritten_steps();

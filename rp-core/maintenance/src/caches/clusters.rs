@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use rp_base::sha256;
 use rp_database::TypedChange;
-use rp_documents::maintenance::ClusterFacts;
-use rp_documents::{ClusterDocument, ProvisioningState};
+use rp_documents::maintenance::{ClusterFacts, Selector, SelectorError};
+use rp_documents::{ClusterDocument, ProvisioningState, SubscriptionState};
 
 /// One cluster.
 #[derive(Debug, Clone)]
@@ -17,6 +17,27 @@ pub(crate) struct Cluster {
     pub(crate) facts: Arc<ClusterFacts>,
     /// Its creation or deletion runs or failed: no manifests are made for it (`contract/mimo.md` §6).
     pub(crate) dropped: bool,
+}
+
+impl Cluster {
+    /// Whether the selectors choose it, with the states of subscriptions as they are now.
+    ///
+    /// # Errors
+    /// It cannot be said.
+    pub(crate) fn is_chosen(
+        &self,
+        selectors: &[Selector],
+        subscriptions: &HashMap<String, SubscriptionState>,
+    ) -> Result<bool, SelectorError> {
+        if self.dropped {
+            return Ok(false);
+        }
+        let mut facts = (*self.facts).clone();
+        if let Some(state) = subscriptions.get(&facts.subscription_id) {
+            state.name().clone_into(&mut facts.subscription_state);
+        }
+        facts.matches(selectors)
+    }
 }
 
 /// By lower-cased resource id.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use rp_base::Timestamp;
 use rp_database::StoreError;
-use rp_documents::maintenance::{Manifest, ManifestState, Plan, Problem, Rules, scheduled_id};
+use rp_documents::maintenance::{Manifest, ManifestState, Plan, Problem, Rules, Turn, scheduled_id};
 use rp_documents::{ManifestDocument, ScheduleDocument};
 use rp_pool::Buckets;
 
@@ -16,7 +16,10 @@ const PARALLEL: usize = 16;
 /// Manifests of one turn that the scheduler itself took back and made again.
 const MOST_REPEATS: u32 = 16;
 /// The contract's text, by which the scheduler knows what it took back itself.
-const TAKEN_BACK: &str = "Cancelled by Scheduler as did not match current schedule settings";
+pub(super) const TAKEN_BACK: &str = "Cancelled by Scheduler as did not match current schedule settings";
+/// Text of what was planned by a schedule that stopped. When the schedule goes on, turns of this kind that are still to
+/// come are made again.
+pub(crate) const STOPPED: &str = "Cancelled: its schedule stopped after failures on other clusters";
 
 /// One schedule at one moment.
 pub(super) struct Pass<'a> {
@@ -67,15 +70,7 @@ impl<'a> Pass<'a> {
         let selectors = &self.schedule.maintenance_schedule.selectors;
         let mut chosen = Vec::new();
         for (key, cluster) in clusters.iter().filter(|(_, cluster)| buckets.contains(cluster.bucket)) {
-            if cluster.dropped {
-                chosen.push((key.clone(), false));
-                continue;
-            }
-            let mut facts = (*cluster.facts).clone();
-            if let Some(state) = subscriptions.get(&facts.subscription_id) {
-                state.name().clone_into(&mut facts.subscription_state);
-            }
-            match facts.matches(selectors) {
+            match cluster.is_chosen(selectors, &subscriptions) {
                 Ok(matches) => chosen.push((key.clone(), matches)),
                 Err(error) => {
                     tracing::error!(document = self.schedule.id, resource_id = key, error = %error, "a selector cannot be evaluated");
@@ -87,18 +82,19 @@ impl<'a> Pass<'a> {
 
     async fn cluster(&self, cluster: &str, chosen: bool) -> Result<(), StoreError> {
         let planned = self.scheduler.caches.open.read().future_of(cluster, &self.schedule.id, self.now);
-        let turns: Vec<(i64, bool)> = if chosen { self.plan.turns(cluster).collect() } else { Vec::new() };
+        let turns: Vec<Turn> = if chosen { self.plan.turns(cluster).collect() } else { Vec::new() };
         let mut created = 0;
-        for (turn, _) in turns.iter().filter(|(_, new)| *new) {
-            let task = self.rules.task.id();
-            if !planned.iter().any(|open| open.run_after == *turn) {
-                created += usize::from(self.create(cluster, *turn, task).await?);
+        for turn in turns.iter().filter(|turn| !planned.iter().any(|open| open.run_after == turn.at)) {
+            let wanted = turn.is_new || self.was_stopped(cluster, *turn).await?;
+            if wanted {
+                created += usize::from(self.create(cluster, turn.at).await?);
             }
         }
         let mut cancelled = 0;
         for open in &planned {
-            if !turns.iter().any(|(turn, _)| *turn == open.run_after) {
-                cancelled += usize::from(self.scheduler.take_back(&open.id, self.now).await?);
+            if !turns.iter().any(|turn| turn.at == open.run_after) {
+                let taken = self.scheduler.take_back(&open.id, TAKEN_BACK, self.now).await?;
+                cancelled += usize::from(taken);
             }
         }
         self.scheduler.tell("mimo.scheduler.manifests.created", "created", cluster, created);
@@ -106,13 +102,23 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
+    /// Whether the turn was planned in a window that has begun, and was taken back because the schedule stopped then.
+    async fn was_stopped(&self, cluster: &str, turn: Turn) -> Result<bool, StoreError> {
+        if turn.window != self.schedule.rollout.window {
+            return Ok(false);
+        }
+        let first =
+            self.scheduler.manifests.get(&scheduled_id(&self.schedule.id, cluster, turn.at, 0)).await?;
+        Ok(first.is_some_and(|found| is_own(&found.value.maintenance_manifest)))
+    }
+
     /// Makes the manifest of a turn; `false`: it was decided already, by a run, or by a person who cancelled it.
-    async fn create(&self, cluster: &str, turn: i64, task: &str) -> Result<bool, StoreError> {
+    async fn create(&self, cluster: &str, turn: i64) -> Result<bool, StoreError> {
         let run_before =
             turn.saturating_add(i64::try_from(self.rules.start_within.as_secs()).unwrap_or(i64::MAX));
         for attempt in 0..MOST_REPEATS {
             let manifest = Manifest {
-                maintenance_task_id: task.to_owned(),
+                maintenance_task_id: self.rules.task.id().to_owned(),
                 created_by_schedule: self.schedule.id.clone(),
                 run_after: turn,
                 run_before,
@@ -130,11 +136,7 @@ impl<'a> Pass<'a> {
             }
             let id = scheduled_id(&self.schedule.id, cluster, turn, attempt);
             let found = self.scheduler.manifests.get(&id).await?;
-            let own = found.as_ref().is_some_and(|found| {
-                let manifest = &found.value.maintenance_manifest;
-                manifest.state == ManifestState::Cancelled && manifest.status_text == TAKEN_BACK
-            });
-            if !own {
+            if !found.as_ref().is_some_and(|found| is_own(&found.value.maintenance_manifest)) {
                 return Ok(false);
             }
         }
@@ -142,17 +144,23 @@ impl<'a> Pass<'a> {
     }
 }
 
+/// Whether maintenance itself took the manifest back.
+fn is_own(manifest: &Manifest) -> bool {
+    let text = manifest.status_text.as_str();
+    manifest.state == ManifestState::Cancelled && (text == TAKEN_BACK || text == STOPPED)
+}
+
 impl Scheduler {
-    /// Cancels a manifest that still waits for a time to come; whether it did.
+    /// Cancels a manifest that still waits for a time to come, with that text; whether it did.
     ///
     /// # Errors
     /// The store's.
-    pub(super) async fn take_back(&self, id: &str, now: Timestamp) -> Result<bool, StoreError> {
+    pub(super) async fn take_back(&self, id: &str, text: &str, now: Timestamp) -> Result<bool, StoreError> {
         let Some(found) = self.manifests.get(id).await? else { return Ok(false) };
         if found.value.maintenance_manifest.run_after <= now.seconds() {
             return Ok(false);
         }
-        let cancelled = found.try_map(|one| one.with_state(ManifestState::Cancelled, TAKEN_BACK, now));
+        let cancelled = found.try_map(|one| one.with_state(ManifestState::Cancelled, text, now));
         let Some(cancelled) = cancelled else { return Ok(false) };
         match self.manifests.replace(cancelled).await {
             Ok(written) => {

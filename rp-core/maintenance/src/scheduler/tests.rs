@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use rp_base::{ManualClock, SystemRandom};
 use rp_database::{Draft, Expect, in_memory};
 use rp_documents::Collection;
-use rp_documents::maintenance::{Manifest, ManifestState, Schedule, Selector, Task};
+use rp_documents::maintenance::{Manifest, ManifestState, Rollout, Schedule, ScheduleState, Selector, Task};
 use rp_metrics::Registry;
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -86,14 +86,22 @@ impl World {
         let schedules = self.scheduler.caches.schedules.read().all();
         for (version, schedule) in schedules {
             let last = self.passes.get(&schedule.id);
-            let enabled = schedule.maintenance_schedule.state == ScheduleState::Enabled;
-            if enabled && last.is_none_or(|last| last.is_over(version, self.buckets, now)) {
+            if schedule.is_active() && last.is_none_or(|last| last.is_over(version, self.buckets, now)) {
                 self.scheduler.pass(&schedule, self.buckets, now).await.unwrap();
                 let pass =
                     LastPass { version, buckets: self.buckets, at: now, again: Duration::from_hours(1) };
                 self.passes.insert(schedule.id.clone(), pass);
             }
         }
+    }
+
+    /// Writes how the latest window of a schedule goes.
+    async fn rollout(&self, id: &str, change: impl FnOnce(&mut Rollout)) {
+        let mut found = self.scheduler.schedules.get(id).await.unwrap().unwrap();
+        change(&mut found.value.rollout);
+        let written = self.scheduler.schedules.replace(found).await.unwrap();
+        let seen = || self.scheduler.caches.schedules.read().all();
+        settled(|| seen().iter().any(|(version, _)| *version == written.version)).await;
     }
 
     async fn manifests(&self) -> Vec<ManifestDocument> {
@@ -296,4 +304,47 @@ async fn nothing_grows_with_what_is_done() {
     assert_eq!(caches.open.read().len(), 4, "only what is open is read");
     world.stop.cancel();
     assert!(world.assignment.subscribe().borrow().buckets(Instant::now()).is_empty());
+}
+
+#[tokio::test]
+async fn a_schedule_that_stopped_takes_its_waves_back_and_makes_them_again_when_it_goes_on() {
+    let mut world = World::new(20).await;
+    let window = Timestamp::parse("2026-11-27T13:00:00Z").unwrap();
+    let in_waves = |schedule: &mut Schedule| {
+        schedule.schedule = "2026-11-27 13:00".into();
+        schedule.waves = vec![50, 100];
+        schedule.wave_every = "24h".into();
+        schedule.stop_at_percent = 10;
+    };
+    world.schedule("s", in_waves).await;
+    world.look().await;
+    let second_wave = |all: &[ManifestDocument]| {
+        let day = window.seconds() + 86_400;
+        all.iter().filter(|one| one.maintenance_manifest.run_after >= day).count()
+    };
+    let all = world.pending().await;
+    let second = second_wave(&all);
+    assert_eq!(all.len(), 20);
+    assert!((1..20).contains(&second), "{second}");
+    let by_hand = all.iter().max_by_key(|one| one.maintenance_manifest.run_after).unwrap().id.clone();
+    world.cancel_by_hand(&by_hand).await;
+
+    world.clock.set(window + Duration::from_hours(1));
+    world.rollout("s", |rollout| (rollout.window, rollout.stopped) = (window.seconds(), 1)).await;
+    world.look().await;
+    let all = world.manifests().await;
+    let stopped = all.iter().filter(|one| one.maintenance_manifest.status_text == STOPPED).count();
+    assert_eq!((stopped, second_wave(&world.pending().await)), (second - 1, 0));
+    world.look().await;
+    assert_eq!(second_wave(&world.pending().await), 0, "it stays stopped");
+
+    for again in 1..3 {
+        world.rollout("s", Rollout::resume).await;
+        world.look().await;
+        let pending = world.pending().await;
+        assert_eq!(second_wave(&pending), second - 1, "what a person cancelled stays cancelled");
+        world.rollout("s", |rollout| rollout.stopped = again).await;
+        world.look().await;
+        assert_eq!(second_wave(&world.pending().await), 0);
+    }
 }

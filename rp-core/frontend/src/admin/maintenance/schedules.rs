@@ -36,6 +36,12 @@ struct SentSchedule {
     #[serde(default)]
     start_within: String,
     #[serde(default)]
+    waves: Vec<i64>,
+    #[serde(default)]
+    wave_every: String,
+    #[serde(default)]
+    stop_at_percent: i64,
+    #[serde(default)]
     selectors: Vec<SentSelector>,
 }
 
@@ -83,7 +89,7 @@ pub(super) async fn get(parts: &FrontendParts, id: &str) -> Result<HttpResponse,
 }
 
 /// Creates a schedule, or changes the one with that id. The scheduler follows: what a changed or disabled schedule
-/// planned and does not want any more is cancelled.
+/// planned and does not want any more is cancelled. One that stopped after failures goes on.
 pub(super) async fn put(parts: &FrontendParts, call: &Call) -> Result<HttpResponse, Fault> {
     let sent: SentSchedule = read_body(call)?;
     let id = id_of(parts, &sent.id)?;
@@ -126,6 +132,7 @@ async fn write(
     // Members of newer software are kept.
     schedule.unknown = std::mem::take(&mut found.value.maintenance_schedule.unknown);
     found.value.maintenance_schedule = schedule;
+    found.value.rollout.resume();
     Ok(schedules(parts).replace(found).await?.value)
 }
 
@@ -163,6 +170,9 @@ fn schedule_of(sent: SentSchedule) -> Result<Schedule, CloudError> {
         look_forward_count: sent.look_forward_count,
         schedule_across: sent.schedule_across,
         start_within: sent.start_within,
+        waves: sent.waves,
+        wave_every: sent.wave_every,
+        stop_at_percent: sent.stop_at_percent,
         selectors: sent.selectors.into_iter().map(selector).collect(),
         ..Schedule::default()
     })

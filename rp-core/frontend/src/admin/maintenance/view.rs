@@ -1,7 +1,7 @@
 //! Manifests and schedules as administrators see them: zero values are left out (`contract/mimo.md` §7).
 
 use rp_documents::ManifestDocument;
-use rp_documents::maintenance::{ManifestStep, Resize, Schedule, ScheduleDocument, Selector};
+use rp_documents::maintenance::{ManifestStep, Resize, Rollout, Schedule, ScheduleDocument, Selector};
 use serde::Serialize;
 
 #[derive(Debug, Serialize)]
@@ -61,7 +61,16 @@ pub(super) struct ScheduleView {
     #[serde(skip_serializing_if = "String::is_empty")]
     start_within: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    waves: Vec<i64>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    wave_every: String,
+    #[serde(skip_serializing_if = "is_zero")]
+    stop_at_percent: i64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     selectors: Vec<Selector>,
+    /// The latest window in which the task failed.
+    #[serde(skip_serializing_if = "Rollout::is_empty")]
+    rollout: Rollout,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
@@ -102,6 +111,9 @@ pub(super) fn schedule(document: ScheduleDocument) -> ScheduleView {
         look_forward_count,
         schedule_across,
         start_within,
+        waves,
+        wave_every,
+        stop_at_percent,
         selectors,
         ..
     } = document.maintenance_schedule;
@@ -113,6 +125,10 @@ pub(super) fn schedule(document: ScheduleDocument) -> ScheduleView {
         look_forward_count,
         schedule_across,
         start_within,
+        waves,
+        wave_every,
+        stop_at_percent,
         selectors,
+        rollout: document.rollout,
     }
 }
