@@ -13,7 +13,7 @@ use portal_model::state::PortalState;
 use portal_session::context::Ctx;
 use portal_session::fault::Fault;
 use rp_base::Timestamp;
-use rp_documents::maintenance::{ManifestState, Schedule};
+use rp_documents::maintenance::{ManifestState, Rollout, Schedule};
 use rp_documents::{ManifestDocument, ScheduleDocument};
 use web::objects::{ManifestProgress, ManifestRow, ScheduleProgress, ScheduleRow};
 use web::{MaintenancePage, ManifestList, NavItem};
@@ -21,6 +21,9 @@ use web::{MaintenancePage, ManifestList, NavItem};
 use crate::answer::answer;
 use crate::fleet_lists::{FleetListQuery, ROWS, cluster_link, name_of};
 use crate::frame::frame;
+
+/// Clusters that a schedule names of those that failed.
+const NAMED: usize = 5;
 
 /// The maintenance of all clusters.
 pub async fn page(
@@ -100,18 +103,27 @@ fn schedule_row(document: &ScheduleDocument, now: Timestamp) -> ScheduleRow {
             (ScheduleProgress::Enabled, next.map_or(0, Timestamp::seconds))
         }
     };
-    let failed = match rollout.failed.len() {
-        0 => String::new(),
-        failed => format!("{failed} of {} clusters failed", rollout.of),
-    };
     ScheduleRow {
         task: task_name(&schedule.maintenance_task_id).to_owned(),
         progress,
         calendar: schedule.schedule.clone(),
         spread: spread(schedule),
-        failed,
+        failed: failed(rollout),
         at,
     }
+}
+
+/// What failed in the latest window: how many, and the first by name.
+fn failed(rollout: &Rollout) -> String {
+    let count = rollout.failed.len();
+    if count == 0 {
+        return String::new();
+    }
+    let mut names: Vec<&str> = rollout.failed.iter().take(NAMED).map(|id| name_of(id)).collect();
+    if count > NAMED {
+        names.push("…");
+    }
+    format!("{count} of {} clusters failed: {}", rollout.of, names.join(", "))
 }
 
 /// How the clusters of a window are spread, in words.
@@ -121,10 +133,9 @@ fn spread(schedule: &Schedule) -> String {
         None | Some((_, [])) => format!("over {across}"),
         Some((last, before)) => {
             let before: Vec<String> = before.iter().map(i64::to_string).collect();
-            let every = &schedule.wave_every;
+            let (before, every) = (before.join(", "), &schedule.wave_every);
             format!(
-                "{}, then {last} % of the clusters, a wave every {every} over {across}",
-                before.join(", ")
+                "in waves to {before} and {last} % of the clusters, one every {every}, each over {across}"
             )
         }
     }
@@ -148,7 +159,18 @@ mod tests {
         schedule.waves = vec![100];
         assert_eq!(spread(&schedule), "over 2h");
         (schedule.waves, schedule.wave_every) = (vec![5, 25, 100], "24h".to_owned());
-        assert_eq!(spread(&schedule), "5, 25, then 100 % of the clusters, a wave every 24h over 2h");
+        let waves = "in waves to 5, 25 and 100 % of the clusters, one every 24h, each over 2h";
+        assert_eq!(spread(&schedule), waves);
+    }
+
+    #[test]
+    fn the_first_clusters_that_failed_are_named() {
+        assert_eq!(failed(&Rollout::default()), "");
+        let id = |n: usize| format!("/subscriptions/s/resourcegroups/g/providers/x/openshiftclusters/c{n}");
+        let of =
+            |count: usize| Rollout { failed: (0..count).map(id).collect(), of: 50, ..Rollout::default() };
+        assert_eq!(failed(&of(2)), "2 of 50 clusters failed: c0, c1");
+        assert_eq!(failed(&of(7)), "7 of 50 clusters failed: c0, c1, c2, c3, c4, …");
     }
 
     #[test]

@@ -250,8 +250,8 @@ async fn schedules_are_shown_with_what_stopped_first() {
     let page = kit.page(Role::Viewer, "/maintenance").await.body;
     for words in [
         "Stopped after failures",
-        "1 of 4 clusters failed",
-        "5, then 100 % of the clusters, a wave every 24h over 2h",
+        "1 of 4 clusters failed: harbor-01",
+        "in waves to 5 and 100 % of the clusters, one every 24h, each over 2h",
         "<b>1</b> schedule stopped",
     ] {
         assert!(page.contains(words), "without {words}: {page}");

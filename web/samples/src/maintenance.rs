@@ -141,7 +141,7 @@ fn schedule(task: &str, progress: ScheduleProgress, at: i64, failed: &str) -> Sc
         task: task.into(),
         progress,
         calendar: "Tue,Wed *-*-* 4:00".into(),
-        spread: "5, 25, then 100 % of the clusters, a wave every 24h over 4h".into(),
+        spread: "in waves to 5, 25 and 100 % of the clusters, one every 24h, each over 4h".into(),
         failed: failed.into(),
         at,
     }
@@ -150,13 +150,23 @@ fn schedule(task: &str, progress: ScheduleProgress, at: i64, failed: &str) -> Sc
 fn schedules() -> Vec<ScheduleRow> {
     vec![
         schedule("TLS certificate rotation", ScheduleProgress::Enabled, NOW + 9 * HOUR, ""),
-        schedule("operator update", ScheduleProgress::Enabled, NOW + 2 * DAY, "1 of 212 clusters failed"),
+        schedule(
+            "operator update",
+            ScheduleProgress::Enabled,
+            NOW + 2 * DAY,
+            "1 of 212 clusters failed: quarry-batch-neu-03",
+        ),
         schedule("OTel logging default", ScheduleProgress::Disabled, 0, ""),
     ]
 }
 
 fn stopped() -> Vec<ScheduleRow> {
-    let stop = schedule("fix SSH", ScheduleProgress::Stopped, NOW - 20 * MINUTE, "6 of 50 clusters failed");
+    let stop = schedule(
+        "fix SSH",
+        ScheduleProgress::Stopped,
+        NOW - 20 * MINUTE,
+        "6 of 50 clusters failed: harbor-prod-weu-01, gannet-hr-weu-03, orchid-lab-weu-02, quarry-batch-neu-03, finch-weu-07, …",
+    );
     [vec![stop], schedules()].concat()
 }
 

@@ -23,7 +23,7 @@ pub struct ScheduleRow {
     pub calendar: String,
     /// How the clusters of a window are spread, such as "over 24h".
     pub spread: String,
-    /// What failed in the latest window, such as "6 of 50 clusters failed"; empty: nothing.
+    /// What failed in the latest window, such as "2 of 50 clusters failed: a, b"; empty: nothing.
     pub failed: String,
     /// When its next window begins, or when it stopped; Unix seconds, 0: neither.
     pub at: i64,
