@@ -1,6 +1,7 @@
 //! Receivers that are away, senders that are killed, queues that are full.
 
-use rp_database::{SqliteOptions, SqliteStore};
+use rp_database::{PostgresOptions, PostgresStore, SqliteOptions, SqliteStore};
+use tests_kit::Postgres;
 
 use super::*;
 
@@ -56,6 +57,36 @@ async fn what_was_recorded_outlives_the_process() {
     bench.until("hub", NotificationState::Delivered, 3).await;
     again.stop().await;
     assert_eq!((sent.len(), back.got().len()), (2, 3));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_processes_on_postgresql_one_sends_and_the_other_takes_over() {
+    let postgres = Postgres::start().await.unwrap();
+    let url = postgres.database().await.unwrap();
+    let open = async || {
+        let options = PostgresOptions::from_url(&url).unwrap();
+        let store: SharedStore = Arc::new(PostgresStore::connect(options).await.unwrap());
+        store
+    };
+    let receiver = Receiver::start().await;
+    let hook = receiver.url();
+    let first = Bench::over(open().await, &[("hub", &hook)], settings());
+    let second = Bench::over(open().await, &[("hub", &hook)], settings());
+    let (sender, other) = (first.started().await, second.start());
+    first.request(1).await;
+    second.request(2).await;
+    first.until("hub", NotificationState::Delivered, 2).await;
+    let sends = |bench: &Bench| bench.registry.render().contains("\naro_notify_sender 1\n");
+    assert!(sends(&first) && !sends(&second), "one of them sends");
+    // Without its store it cannot give its lease back.
+    first.store.close().await;
+    drop(sender);
+    second.request(3).await;
+    let takes_over = || async { sends(&second).then_some(()).context("not yet") };
+    until("the other takes over", GENEROUS, takes_over).await.unwrap();
+    second.until("hub", NotificationState::Delivered, 3).await;
+    other.stop().await;
+    assert_eq!(receiver.got().len(), 3, "none was sent twice");
 }
 
 #[tokio::test(flavor = "multi_thread")]
