@@ -50,6 +50,12 @@ await story(async (page) => {
   });
   await page.keyboard.press("Enter");
   await page.waitForURL((url) => url.pathname.endsWith("/operators"));
+  // Enter waits for the answer to what was typed: what is shown until then belongs to other letters.
+  await page.keyboard.press("Control+k");
+  await palette.locator("[role=option]").first().waitFor();
+  await page.keyboard.type(`${input.name} alerts`);
+  await page.keyboard.press("Enter");
+  await page.waitForURL((url) => url.pathname.includes(input.name) && !url.pathname.endsWith("/operators"));
   await page.keyboard.press("Control+k");
   await palette.waitFor();
   await page.keyboard.press("Escape");

@@ -18,6 +18,12 @@ interface Group {
 let opener: Element | null = null;
 let asked: AbortController | undefined;
 let timer = 0;
+/** The place that was chosen with the arrows for the present letters; empty: none. */
+let byHand = "";
+/** The answer for the present letters has not come. */
+let pending = false;
+/** Enter was pressed before that answer: open its first place, in a new tab or not. */
+let entered: { elsewhere: boolean } | undefined;
 
 const sprite = () => document.querySelector("svg.icon use")?.getAttribute("href")?.split("#")[0] ?? "";
 
@@ -74,7 +80,11 @@ function show(dialog: Element, groups: Group[]): void {
     ),
   );
   if (n === 0) list.replaceChildren(el("p", { class: "panel-body mute", role: "presentation" }, "No matches."));
-  select(dialog, n > 0 ? 0 : -1);
+  // An answer that comes late takes nothing away that was chosen meanwhile.
+  const kept = byHand ? options(dialog).findIndex((one) => one.dataset.href === byHand) : -1;
+  select(dialog, n > 0 ? Math.max(0, kept) : -1);
+  pending = false;
+  if (entered) return go(options(dialog)[selected(dialog)]?.dataset.href, entered.elsewhere);
   say(n === 1 ? "1 place" : `${n} places`);
 }
 
@@ -96,12 +106,18 @@ async function ask(dialog: Element, q: string): Promise<void> {
 function pressed(e: KeyboardEvent, dialog: HTMLDialogElement): void {
   const count = options(dialog).length;
   const at = selected(dialog);
-  if (e.key === "ArrowDown") select(dialog, count ? (at + 1) % count : -1);
-  else if (e.key === "ArrowUp") select(dialog, count ? (at - 1 + count) % count : -1);
-  else if (e.key === "PageDown") select(dialog, Math.min(count - 1, at + 8));
-  else if (e.key === "PageUp") select(dialog, Math.max(0, at - 8));
-  else if (e.key === "Enter") go(options(dialog)[at]?.dataset.href, e.ctrlKey || e.metaKey);
-  else return;
+  const choose = (to: number) => {
+    select(dialog, to);
+    byHand = options(dialog)[to]?.dataset.href ?? "";
+  };
+  if (e.key === "ArrowDown") choose(count ? (at + 1) % count : -1);
+  else if (e.key === "ArrowUp") choose(count ? (at - 1 + count) % count : -1);
+  else if (e.key === "PageDown") choose(Math.min(count - 1, at + 8));
+  else if (e.key === "PageUp") choose(Math.max(0, at - 8));
+  else if (e.key !== "Enter") return;
+  // What is shown belongs to other letters.
+  else if (pending && !byHand) entered = { elsewhere: e.ctrlKey || e.metaKey };
+  else go(options(dialog)[at]?.dataset.href, e.ctrlKey || e.metaKey);
   e.preventDefault();
 }
 
@@ -126,6 +142,7 @@ export function open(): void {
   document.body.append(dialog);
   input.addEventListener("input", () => {
     clearTimeout(timer);
+    [byHand, pending, entered] = ["", true, undefined];
     timer = window.setTimeout(() => void ask(dialog, input.value), 100);
   });
   dialog.addEventListener("keydown", (e) => pressed(e, dialog));
@@ -134,10 +151,13 @@ export function open(): void {
     else go((e.target as Element).closest<HTMLElement>("[role=option]")?.dataset.href, e.ctrlKey || e.metaKey);
   });
   dialog.addEventListener("close", () => {
+    asked?.abort();
+    entered = undefined;
     dialog.remove();
     if (opener instanceof HTMLElement) opener.focus();
   });
   dialog.showModal();
+  [byHand, pending, entered] = ["", true, undefined];
   void ask(dialog, "");
 }
 
