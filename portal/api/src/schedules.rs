@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use portal_model::fleet_schedules::ScheduleStanding;
+use portal_model::fleet_schedules::{ScheduleStanding, next_window};
 use portal_model::maintenance::task_name;
 use portal_model::state::PortalState;
 use portal_session::fault::Fault;
@@ -62,19 +62,17 @@ impl ScheduleView {
         let schedule = &document.maintenance_schedule;
         let rollout = &document.rollout;
         let time = |seconds: i64| (seconds != 0).then(|| Timestamp::from_seconds(seconds));
-        let standing = ScheduleStanding::of(document);
-        let rules = schedule.rules().ok().filter(|_| standing == ScheduleStanding::Enabled);
         Self {
             id: document.id.clone(),
             task_id: schedule.maintenance_task_id.clone(),
             task: task_name(&schedule.maintenance_task_id).to_owned(),
-            state: standing.name(),
+            state: ScheduleStanding::of(document).name(),
             calendar: schedule.schedule.clone(),
             across: schedule.schedule_across.clone(),
             waves: schedule.waves.clone(),
             wave_every: schedule.wave_every.clone(),
             stop_at_percent: schedule.stop_at_percent,
-            next: rules.and_then(|rules| rules.calendar.next(now)),
+            next: next_window(document, now),
             rollout: time(rollout.window).map(|window| RolloutView {
                 window,
                 failed: rollout.failed.clone(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::RwLock;
+use rp_base::Timestamp;
 use rp_database::{SharedStore, StoreError, Typed};
 use rp_documents::maintenance::ScheduleState;
 use rp_documents::{Collection, ScheduleDocument};
@@ -41,6 +42,11 @@ impl ScheduleStanding {
             Self::Disabled => "Disabled",
         }
     }
+}
+
+/// When the next window of a schedule begins; `None`: none is to come, or it makes no manifests.
+pub fn next_window(document: &ScheduleDocument, now: Timestamp) -> Option<Timestamp> {
+    document.is_active().then(|| document.maintenance_schedule.rules().ok()?.calendar.next(now)).flatten()
 }
 
 /// What is known of the schedules.

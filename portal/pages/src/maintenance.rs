@@ -6,7 +6,7 @@ use axum::extract::{Query, State};
 use axum::response::Response;
 use http::StatusCode;
 use portal_model::fleet_maintenance::LATELY;
-use portal_model::fleet_schedules::ScheduleStanding;
+use portal_model::fleet_schedules::{ScheduleStanding, next_window};
 use portal_model::index::{Entry, Snapshot};
 use portal_model::maintenance::task_name;
 use portal_model::state::PortalState;
@@ -99,8 +99,7 @@ fn schedule_row(document: &ScheduleDocument, now: Timestamp) -> ScheduleRow {
         ScheduleStanding::Stopped => (ScheduleProgress::Stopped, rollout.stopped),
         ScheduleStanding::Disabled => (ScheduleProgress::Disabled, 0),
         ScheduleStanding::Enabled => {
-            let next = schedule.rules().ok().and_then(|rules| rules.calendar.next(now));
-            (ScheduleProgress::Enabled, next.map_or(0, Timestamp::seconds))
+            (ScheduleProgress::Enabled, next_window(document, now).map_or(0, Timestamp::seconds))
         }
     };
     ScheduleRow {

@@ -7,6 +7,7 @@
 mod actuator;
 mod caches;
 mod cluster_tasks;
+mod ending;
 mod lease;
 mod metrics;
 mod run;

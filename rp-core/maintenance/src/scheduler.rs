@@ -16,9 +16,8 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use crate::caches::Caches;
+use crate::ending::{STOPPED, TAKEN_BACK};
 use crate::metrics::{ActionLabels, MaintenanceMetrics};
-
-pub(crate) use pass::STOPPED;
 
 /// The scheduler of a process.
 #[derive(Debug)]
@@ -172,7 +171,7 @@ fn why_orphaned(schedule: Option<&ScheduleDocument>) -> Option<&'static str> {
     match schedule {
         Some(found) if found.is_active() => None,
         Some(found) if found.rollout.has_stopped() => Some(STOPPED),
-        Some(_) | None => Some(pass::TAKEN_BACK),
+        Some(_) | None => Some(TAKEN_BACK),
     }
 }
 

@@ -112,7 +112,16 @@ pub struct Rules {
 }
 
 impl Schedule {
-    /// Checks everything, and gives the parsed rules.
+    /// Checks a schedule that is to be written: its rules, and that windows do not overlap where failures stop it.
+    ///
+    /// # Errors
+    /// The first member that is wrong.
+    pub fn check(&self) -> Result<(), Problem> {
+        let rules = self.rules()?;
+        if rules.stop_at.is_some() { check_windows(&rules.calendar, &rules.spread) } else { Ok(()) }
+    }
+
+    /// Checks each member, and gives the parsed rules.
     ///
     /// # Errors
     /// The first member that is wrong.
@@ -154,9 +163,6 @@ impl Schedule {
             return Err(Problem::new("startWithin", "Must be at least 1m"));
         }
         let stop_at = self.stop_at()?;
-        if stop_at.is_some() {
-            check_windows(&calendar, &spread)?;
-        }
         self.check_selectors()?;
         Ok(Rules { task, calendar, ahead, spread, start_within, stop_at })
     }
@@ -242,7 +248,7 @@ mod tests {
     }
 
     fn problem(change: impl FnOnce(&mut Value)) -> (String, String) {
-        let problem = schedule(change).rules().unwrap_err();
+        let problem = schedule(change).check().unwrap_err();
         (problem.target, problem.message)
     }
 
@@ -314,7 +320,7 @@ mod tests {
         };
         let (target, message) = overlap("25h");
         assert!(target == "stopAtPercent" && message.contains("before the next one begins"), "{message}");
-        assert!(schedule(|s| s["stopAtPercent"] = json!(5)).rules().is_ok(), "24h of each day");
+        assert!(schedule(|s| s["stopAtPercent"] = json!(5)).check().is_ok(), "24h of each day");
         assert_eq!(problem(|s| s["startWithin"] = json!("1s")), wrong("startWithin", "Must be at least 1m"));
     }
 }

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::Shared;
 use super::outcome::{Outcome, Retries};
 use super::rollout;
+use crate::ending::{self, STOPPED};
 use crate::lease::{LeaseError, LeasedDocument};
 use crate::run::Run;
 use crate::task::{TaskError, TaskJob};
@@ -91,7 +92,7 @@ async fn due(
         if found.value.is_late(now) && found.value.lease_expires < now.seconds() {
             time_out(shared, found, now).await?;
         } else if rollout::is_held_back(shared, &found.value) {
-            rollout::cancel(shared, found, now).await?;
+            ending::end(&shared.manifests, found, ManifestState::Cancelled, STOPPED, now).await?;
         } else if found.value.is_due(now) {
             due.push(found);
         }
@@ -122,17 +123,14 @@ async fn time_out(
 ) -> Result<(), StoreError> {
     let task = Task::with_id(&found.value.maintenance_manifest.maintenance_task_id);
     let text = format!("timed out at {}", Timestamp::from_seconds(now.seconds()));
-    let late = found.try_map(|one| one.with_state(ManifestState::TimedOut, text, now));
-    let Some(late) = late else { return Ok(()) };
-    tracing::warn!(
-        document = late.value.id,
-        resource_id = late.value.cluster_resource_id,
-        "a manifest did not start in its time"
-    );
-    match shared.manifests.replace(late).await {
-        Ok(_) => shared.metrics.ended(task, ManifestState::TimedOut),
-        Err(StoreError::Stale { .. } | StoreError::Gone { .. }) => {}
-        Err(error) => return Err(error),
+    let late = ending::end(&shared.manifests, found, ManifestState::TimedOut, &text, now).await?;
+    if let Some(late) = late {
+        tracing::warn!(
+            document = late.id,
+            resource_id = late.cluster_resource_id,
+            "a manifest did not start in its time"
+        );
+        shared.metrics.ended(task, ManifestState::TimedOut);
     }
     Ok(())
 }

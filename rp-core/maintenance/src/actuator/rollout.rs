@@ -6,8 +6,6 @@ use rp_documents::maintenance::{ClusterFailure, ManifestState};
 use rp_documents::{ManifestDocument, ScheduleDocument};
 
 use super::Shared;
-use crate::scheduler::STOPPED;
-
 /// Adds a failure to the schedule that made the manifest, if it has one that stops at failures. A process that dies after
 /// this and runs the task again adds nothing twice.
 ///
@@ -52,22 +50,4 @@ pub(super) fn is_held_back(shared: &Shared, document: &ManifestDocument) -> bool
     manifest.state == ManifestState::Pending
         && manifest.started == 0
         && schedules.get(&manifest.created_by_schedule).is_some_and(|found| found.rollout.has_stopped())
-}
-
-/// Cancels a manifest of a schedule that stopped.
-///
-/// # Errors
-/// The store's.
-pub(super) async fn cancel(
-    shared: &Shared,
-    found: Versioned<ManifestDocument>,
-    now: Timestamp,
-) -> Result<(), StoreError> {
-    let Some(cancelled) = found.try_map(|one| one.with_state(ManifestState::Cancelled, STOPPED, now)) else {
-        return Ok(());
-    };
-    match shared.manifests.replace(cancelled).await {
-        Ok(_) | Err(StoreError::Stale { .. } | StoreError::Gone { .. }) => Ok(()),
-        Err(error) => Err(error),
-    }
 }

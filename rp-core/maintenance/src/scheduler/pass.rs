@@ -10,16 +10,12 @@ use rp_documents::{ManifestDocument, ScheduleDocument};
 use rp_pool::Buckets;
 
 use super::Scheduler;
+use crate::ending::{self, TAKEN_BACK, is_own};
 
 /// Clusters that are written for at once.
 const PARALLEL: usize = 16;
 /// Manifests of one turn that the scheduler itself took back and made again.
 const MOST_REPEATS: u32 = 16;
-/// The contract's text, by which the scheduler knows what it took back itself.
-pub(super) const TAKEN_BACK: &str = "Cancelled by Scheduler as did not match current schedule settings";
-/// Text of what was planned by a schedule that stopped. When the schedule goes on, turns of this kind that are still to
-/// come are made again.
-pub(crate) const STOPPED: &str = "Cancelled: its schedule stopped after failures on other clusters";
 
 /// One schedule at one moment.
 pub(super) struct Pass<'a> {
@@ -144,12 +140,6 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// Whether maintenance itself took the manifest back.
-fn is_own(manifest: &Manifest) -> bool {
-    let text = manifest.status_text.as_str();
-    manifest.state == ManifestState::Cancelled && (text == TAKEN_BACK || text == STOPPED)
-}
-
 impl Scheduler {
     /// Cancels a manifest that still waits for a time to come, with that text; whether it did.
     ///
@@ -160,15 +150,10 @@ impl Scheduler {
         if found.value.maintenance_manifest.run_after <= now.seconds() {
             return Ok(false);
         }
-        let cancelled = found.try_map(|one| one.with_state(ManifestState::Cancelled, text, now));
-        let Some(cancelled) = cancelled else { return Ok(false) };
-        match self.manifests.replace(cancelled).await {
-            Ok(written) => {
-                self.caches.open.write().put(&written.value);
-                Ok(true)
-            }
-            Err(StoreError::Stale { .. } | StoreError::Gone { .. }) => Ok(false),
-            Err(error) => Err(error),
+        let ended = ending::end(&self.manifests, found, ManifestState::Cancelled, text, now).await?;
+        if let Some(ended) = &ended {
+            self.caches.open.write().put(ended);
         }
+        Ok(ended.is_some())
     }
 }

@@ -94,7 +94,7 @@ pub(super) async fn put(parts: &FrontendParts, call: &Call) -> Result<HttpRespon
     let sent: SentSchedule = read_body(call)?;
     let id = id_of(parts, &sent.id)?;
     let schedule = schedule_of(sent)?;
-    schedule.rules().map_err(refused)?;
+    schedule.check().map_err(refused)?;
     let mut tried = 0;
     loop {
         let found = schedules(parts).get(&id).await?;
